@@ -35,7 +35,6 @@ def known_of(path: str, array: Any, rows: int, read: bool = True) -> Known:
     values = None
     if real or array.dtype.kind in "iub" and len(array.shape) == 1:
         values = native(array[:rows])
-        values = values if values.ndim == 1 else values.reshape(len(values), -1)
     return Known(path, str(array.dtype), width_of(array) if real else None, values)
 
 

@@ -14,7 +14,6 @@ NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 UNIT = "the unit of the times (--time-unit)"
 MANY_TARGETS, MOST_PER_SAMPLE = 10**8, 100  # more than both at once is a wrong unit of time
 FURTHEST = 2**63 - 1
-DATES = (631_152_000 * 10**9, 4_102_444_800 * 10**9)  # 1990 and 2100
 ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
@@ -23,8 +22,6 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     if _has_unit(kind) or _is_text(kind):
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
     how = time["unit_by"]
-    if how == "usual" and DATES[0] <= time["first_ns"] and time["last_ns"] <= DATES[1]:
-        how = "dates"
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said["usual"] = f"assumed, since it holds {'integers' if pa.types.is_integer(kind) else 'real numbers'}"
     return time["unit"], said.get(how, how)

@@ -102,6 +102,8 @@ class Plan:
     found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # stream -> samples and targets
     inexact: int = 0  # episodes whose times are not frame / fps
+    shares: dict[str, float] = field(default_factory=dict)  # column -> targets per sample, where streams differ
+    decided: Decided | None = None
 
     @property
     def explained(self) -> dict[str, str]:
@@ -110,7 +112,7 @@ class Plan:
 
     def add(self, decided: Decided) -> None:
         """Takes the rules of columns, and gives them to the units."""
-        self.columns = decided.rules.columns
+        self.decided, self.columns = decided, decided.rules.columns
         self.notes += decided.notes
         self.warnings += decided.warnings
         rules = decided.rules.json()
@@ -138,6 +140,10 @@ class Plan:
                 what = f"{stream}: " if stream not in ("", ".") else ""
                 unit = "is the unit of the times right? (--time-unit names another)"
                 self.warnings.append(f"{what}{share:.4g} targets per sample: {unit}")
+        if self.decided is not None:
+            samples, targets = self.counts.get("", (0, 0))
+            shares = self.shares or dict.fromkeys(self.columns, targets / max(samples, 1))
+            self.warnings += self.decided.too_fast(shares)
         if options.strict and self.warnings:
             raise Refused("strict", f"a warning: {self.warnings[0]}", "no warnings")
 

@@ -208,6 +208,7 @@ class Demonstration:
             stream = self.stream(path)
             if path in sampled and path not in known:
                 known[path] = known_of(path, item, max(1, min(FIRST_ROWS, FIRST_BYTES // row_bytes(item))))
+                plan.shares[path] = targets.size / stream.times.size
             elif stream and item.shape and not (path in sampled or path in cameras or path in self._times):
                 plan.beside_samples(path, item.shape[0], stream.times.size)
         for stream in self.streams:

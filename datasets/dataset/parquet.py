@@ -76,13 +76,14 @@ class Layout:
         exact, which = clock.frame_times(times + late, rows, clock.rate(self.fps), steps.schema.field(self.time).type)
         return exact - late, order, int((~which).sum())
 
-    def counting_column(self, file: pq.ParquetFile) -> str:
-        """The column that says how many steps an episode has and when: the times, else the smallest one."""
+    def counting_columns(self, file: pq.ParquetFile) -> list[str]:
+        """The columns that say how many steps an episode has and when: the times, else the smallest one."""
         names = self.lists or file.schema_arrow.names
         if self.time is not None:
-            return self.time if self.time in names else names[0]
+            times = [name for name in (self.time, self.nanos) if name in names]
+            return times or [names[0]]
         chunks = [c for c in tables.columns_of(file.metadata) if c.path_in_schema.split(".")[0] in names]
-        return min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else names[0]
+        return [min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else names[0]]
 
     def with_steps(self, row: pa.Table, steps: pa.Table) -> pa.Table:
         """The row of an episode with other steps."""
@@ -245,7 +246,7 @@ class ParquetTables(Format):
                     raise Refused(str(path), "another schema than that of the first file", "files of one schema")
                 runs, parts = episodes_of(file, path, name, layout).without(left_out), []
                 most = 0 if layout.lists else tables.BATCH_ROWS
-                for group, rows in tables.read_runs(file, name, runs, most, [layout.counting_column(file)]):
+                for group, rows in tables.read_runs(file, name, runs, most, layout.counting_columns(file)):
                     parts += self._accepted(group, rows, layout, schema, options, plan)
                 if parts:
                     found.append((name, path, tables.joined(parts)))

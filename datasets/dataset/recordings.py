@@ -71,6 +71,7 @@ class Recordings(Format):
                             held.setdefault(column, _held(stream, data))
                         elif column not in known:  # a copy, so that the rest goes
                             known[column] = data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
+                            plan.shares[column] = targets.size / stream.times.size
                 files = [path for path in bag.files if path.name in recording.files]
                 task = {"files": recording.files, "input": [fingerprint(path) for path in files]}
                 made = _table_name(name, {unit.path for unit in plan.units})

@@ -50,7 +50,7 @@ class Rule:
 
     @property
     def over_intervals(self) -> bool:
-        return self.parts[0].mode in INTERVAL
+        return any(part.mode in INTERVAL for part in self.parts)
 
     def text(self) -> str:
         if len(self.parts) == 1:
@@ -130,6 +130,27 @@ class Decided(NamedTuple):
     time: dict[str, Any]
     notes: list[str]
     warnings: list[str]
+    known: list[Known]
+    offsets: Iterable[int] | None
+
+    def too_fast(self, shares: dict[str, float]) -> list[str]:
+        """Warnings of what fewer targets than samples cannot hold. shares: targets per sample of each column."""
+        said = []
+        for share in sorted({share for share in shares.values() if share > 0}):
+            real = [each for each in self.known if each.channels and shares.get(each.name) == share]
+            real = [each for each in real if each.values is not None and self.rules[each.name].taken is None]
+            if not real:
+                continue
+            place = {each.name: f"c{i}" for i, each in enumerate(real)}
+            columns = [_recording.column(place[each.name], each.values) for each in real]
+            columns.append(_recording.column("time", np.arange(len(real[0].values), dtype=np.float64)))
+            modes = self.rules.spoken(place, {each.name: each.channels for each in real})
+            found = _recording.Rules(columns, mode=modes, time="time", offsets=self.offsets, hz=share)
+            for note in found.warnings:
+                if note.id == "faster_than_targets":
+                    text = re.sub(r"\bc(\d+)(?=[\[ =,])", lambda match: real[int(match[1])].name, note.text)
+                    said.append(f"{text} [{note.id}]")
+        return said
 
 
 def decide(
@@ -157,7 +178,7 @@ def decide(
         time, unit = "counted" + "_" * max((len(each.name) for each in known), default=0), "ns"
         columns.append(_recording.column(time, np.arange(rows, dtype=np.int64)))
     modes: dict[str, str] = {}  # as the library takes them -> as they were asked for
-    whole: dict[str, str] = {}  # of columns whose rows are taken, or that have one mode over the intervals
+    whole: dict[str, str] = {}  # of columns whose rows are taken
     for pattern, mode in asked.items():
         for said in _asked(pattern, mode, known, places, whole):
             modes.pop(said, None)
@@ -172,7 +193,7 @@ def decide(
         raise refused from error
     notes = [note.text for note in found.notes if not note.text.startswith("time:")]  # a format says it
     warnings = [f"{note.text} [{note.id}]".replace("--times-array", "--time") for note in found.warnings]
-    return Decided(_rules(known, places, found, whole), found.time, notes, warnings)
+    return Decided(_rules(known, places, found, whole), found.time, notes, warnings, known, offsets)
 
 
 def _that_fits(columns: list[_recording.Given], unit: str | None, **options: Any) -> _recording.Rules:
@@ -241,11 +262,9 @@ def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], wh
         if not fits:
             raise Refused(where, "no such column", "one of " + ", ".join(each.name for each in known))
         for each in fits:
-            if mode in TAKEN or mode in INTERVAL and each.channels is not None:
+            if mode in TAKEN:
                 if span is not None:
-                    raise Refused(
-                        where, mode, "a whole column: rows are taken as they are, or all that an interval has"
-                    )
+                    raise Refused(where, mode, "a whole column: rows are taken as they are")
                 if mode == "each" and not each.kind.startswith(("list", "large_list")):
                     raise Refused(where, f"{mode} for {each.kind}", "a column of lists")
                 whole[each.name] = mode
@@ -294,23 +313,16 @@ def _rules(known: list[Known], places: list[_Place], found: _recording.Rules, wh
     said = [ANGLE.match(note.text) for note in [*found.notes, *found.warnings] if note.id.startswith("angle")]
     units = {match[1] or match[2]: match[3] for match in said if match}
     channels: dict[str, list[tuple[int, int, str, str]]] = {}
-    single: dict[str, tuple[str, int]] = {}  # columns of one channel that are a part of a quaternion
-    fours: list[list[tuple[str, int]]] = []
     for each in found.columns:
         place, mode, first = places[each["index"]], each["mode"], each["first"]
         if mode == "angle" and each["name"] in units:
             mode += ":" + units[each["name"]]
         first += place.channel
         channels.setdefault(place.column, []).append((first, each["count"], mode, each["reason"]))
-        if mode == "slerp" and each["count"] == 1:
-            single[place.name] = (place.column, place.channel)
-        elif mode == "slerp":
-            fours += [[(place.column, k + i) for i in range(4)] for k in range(first, first + each["count"], 4)]
-    for names in (each["columns"].split(" ") for each in found.quaternions):
-        if len(names) == 4 and all(name in single for name in names):
-            fours.append([single.pop(name) for name in names])
-    others = list(single.values())
-    fours += [others[k : k + 4] for k in range(0, len(others), 4)]
+    fours = [
+        [(places[index].column, places[index].channel + channel) for index, channel in four]
+        for four in found.report["slerp"]
+    ]
     rules = Rules()
     for each in known:
         if each.name in channels:

@@ -114,7 +114,16 @@ class ModePlanner {
           const Assignment& assigned = assigned_[c][k];
           if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
-          (mode == Interpolation::slerp ? quaternions[assigned.quaternion] : group).channels.push_back(channel);
+          if (mode != Interpolation::slerp) {
+            group.channels.push_back(channel);
+            continue;
+          }
+          // In the order of the components, not of the columns, so that the result has the same bits in any file.
+          std::vector<ChannelReference>& four = quaternions[assigned.quaternion].channels;
+          const auto behind = std::ranges::find_if(four, [&](const ChannelReference& other) {
+            return this->assigned(other).component > assigned.component;
+          });
+          four.insert(behind, channel);
         }
       if (!group.channels.empty()) plan.groups.push_back(std::move(group));
     }
@@ -125,6 +134,8 @@ class ModePlanner {
              "a quaternion of which only " + std::to_string(group.channels.size()) + " components have mode slerp, '" +
                  display_text(recording_.columns[group.channels[0].column].name) + "' among them",
              "all four");
+      plan.slerp.push_back(group.channels);
+      for (ChannelReference& channel : plan.slerp.back()) channel.column = recording_.columns[channel.column].source;
       plan.groups.push_back(std::move(group));
     }
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
@@ -146,6 +157,7 @@ class ModePlanner {
   struct Assignment {
     Mode mode{};
     int quaternion = 0;  // of slerp: which one
+    int component = 0;   // of it
     std::string_view reason = "real numbers";
   };
   static constexpr std::string_view kNamed = "--mode", kJumps = "its values jump by a turn";
@@ -184,7 +196,7 @@ class ModePlanner {
     promoted_.push_back(column);
   }
   void assign_whole(std::size_t column, Interpolation mode, std::string_view reason) {
-    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0, reason};
+    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0, 0, reason};
   }
   void assign_all_real(const Mode& mode) {
     if (mode.interpolation == Interpolation::slerp || mode.angle)
@@ -200,7 +212,7 @@ class ModePlanner {
     for (std::size_t i = 0; i < channels.size(); ++i) {
       if (i % 4 == 0) ++quaternions_;
       Assignment& to = assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)];
-      to = {mode, quaternions_, reason};
+      to = {mode, quaternions_, static_cast<int>(i % 4), reason};
       if (mode.angle && !rule_of(channels[i], mode.turn))
         usage("'" + display_text(recording_.columns[channels[i].column].name) + "', whose values span more than a turn",
               "angle:rad or angle:deg");
@@ -221,9 +233,9 @@ class ModePlanner {
                                                          : assigned_[c].size() == 1 && named_angle(column.name);
         if (named) {
           const auto rule = rule_of(channel, 0);
-          if (rule && rule->jumps) to = {{Interpolation::linear, true, 0}, 0, "an angle that wraps"};
+          if (rule && rule->jumps) to = {{Interpolation::linear, true, 0}, 0, 0, "an angle that wraps"};
         } else if (const double turn = turn_by_value(view, channel, recording_.offsets); turn != 0) {
-          to = {{Interpolation::linear, true, turn}, 0, kJumps};
+          to = {{Interpolation::linear, true, turn}, 0, 0, kJumps};
         }
       }
   }

@@ -188,6 +188,18 @@ void add_plan(JsonText& json, const ModePlan& plan) {
     json.close('}');
   }
   json.close(']');
+  json.key("slerp").open('[');
+  for (const std::vector<ChannelReference>& four : plan.slerp) {
+    json.open('[');
+    for (const ChannelReference& channel : four) {
+      json.open('[');
+      json.value(channel.column == Column::kMade ? -1 : static_cast<std::int64_t>(channel.column));
+      json.value(channel.channel);
+      json.close(']');
+    }
+    json.close(']');
+  }
+  json.close(']');
 }
 
 }  // namespace

@@ -146,6 +146,8 @@ struct ModePlan {
   std::vector<ModePart> parts{};               // for the summary
   /// Quaternions by the names of their columns, and the order of their components.
   std::vector<std::pair<std::string, std::string>> quaternions{};
+  /// The four channels of each that has mode slerp, in the order of their computation: arrays that the caller gave.
+  std::vector<std::vector<ChannelReference>> slerp{};
   std::vector<Note> notes{};
   std::vector<Note> warnings{};
 };

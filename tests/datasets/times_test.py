@@ -192,3 +192,28 @@ def test_stamps_beyond_64_bits_are_refused_by_name(tmp_path):
             resampled(write(tmp_path / "in.parquet", times), **options)
     with pytest.raises(Refused, match="timestamp.*292 years"):
         tmaops.dataset.resample(h5(tmp_path / "in.h5", times), tmp_path / "out.h5", hz=10, workers=1)
+
+
+def test_what_the_new_rate_cannot_hold_is_said_with_the_mode_that_removes_it(tmp_path):
+    times = np.arange(3000) / 1000
+    fast, slow = np.sin(2 * np.pi * 40 * times), np.sin(2 * np.pi * times)
+    both = pa.FixedSizeListArray.from_arrays(pa.array(np.stack([slow, fast], 1).reshape(-1)), 2)
+    columns = {"slow": slow, "both": both, "turn": np.sign(slow) * slow}
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"timestamp": times} | columns), source)
+    _, report = resampled(source, hz=30)
+    (said,) = report.warnings
+    assert "energy of both[1] is above half the new rate" in said and said.endswith("[faster_than_targets]")
+    with pytest.raises(Refused, match="strict"):
+        resampled(source, hz=30, strict=True)
+    table, report = resampled(source, hz=30, modes={"both[1:2]": "lowpass"}, strict=True)
+    assert np.abs(np.stack(table.column("both").to_numpy())[5:-5, 1]).max() < 0.01
+    h5(tmp_path / "in.h5", times, fast=fast, slow=slow)
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=30, workers=1)
+    assert [warning.split(" is above")[0][-14:] for warning in report.warnings] == ["energy of fast"]
+
+
+def test_an_array_of_another_length_beside_samples_is_named(tmp_path):
+    h5(tmp_path / "in.h5", np.arange(100) / 50, action=np.arange(99.0))
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=25, workers=1)
+    assert report.warnings == ["'action' is copied as it is: it has 99 rows beside 100 samples"]

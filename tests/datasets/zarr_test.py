@@ -116,7 +116,7 @@ def test_times_of_an_array_are_read_sorted_and_written(tmp_path):
 def test_what_is_no_replay_buffer_or_has_an_array_of_another_length_is_named(tmp_path):
     write(tmp_path / "in.zarr", odd=np.zeros((sum(LENGTHS) - 1, 2)))
     report = tmaops.dataset.resample(tmp_path / "in.zarr", tmp_path / "out.zarr", hz=5, workers=1)
-    assert report.warnings == [
+    assert [warning for warning in report.warnings if "is copied" in warning] == [
         f"'data/odd' is copied as it is: it has {sum(LENGTHS) - 1} rows beside {sum(LENGTHS)} samples"
     ]
     with pytest.raises(Refused, match="a warning"):

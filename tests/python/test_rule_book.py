@@ -161,6 +161,134 @@ def by_text(columns, tmp_path, **options):
         return {name: archive[name] for name in archive.files}, said
 
 
+def _by_dataset(source: pathlib.Path, made: pathlib.Path, options: dict) -> dict:
+    """What a data set's report says, in the words of the tool's."""
+    from tmaops import dataset
+
+    report = dataset.resample(source, made, workers=1, **options)
+    columns = [
+        (name, *re.fullmatch(r"(.*?) \((.*)\)", said).groups())
+        for name, said in report.columns.items()
+        if name != "task_index"  # LeRobot's own
+    ]
+    said = [re.fullmatch(r"(?:\S*: )?(.*) \[(\w+)\]", text) for text in report.warnings]
+    time = next(note for note in report.notes if note.startswith(("time", "rate")))
+    return {
+        "columns": [{"name": name, "mode": mode, "reason": reason} for name, mode, reason in columns],
+        "notes": [{"id": "", "text": note} for note in report.notes if note.startswith(("angle", "quaternion"))],
+        "warnings": [{"id": match[2], "text": match[1].replace("--time ", "--times-array ")} for match in said],
+        "time": time,
+    }
+
+
+def _table_of(columns: dict[str, np.ndarray]):
+    arrow = pytest.importorskip("pyarrow")
+
+    def column(values: np.ndarray):
+        if values.ndim == 1:
+            return arrow.array(values)
+        return arrow.FixedSizeListArray.from_arrays(arrow.array(values.reshape(-1)), values.shape[1])
+
+    return arrow.table({name: column(values) for name, values in columns.items()})
+
+
+def _columns_of(table) -> dict[str, np.ndarray]:
+    def values(column):
+        column = column.combine_chunks()
+        flat = column.flatten() if hasattr(column.type, "list_size") else column
+        return flat.to_numpy(zero_copy_only=False).reshape(len(column), *([-1] if flat is not column else []))
+
+    return {name: values(table.column(name)) for name in table.column_names}
+
+
+def by_parquet(columns, tmp_path, **options):
+    table = _table_of(columns)
+    from pyarrow import parquet
+
+    parquet.write_table(table, tmp_path / "recording.parquet")
+    said = _by_dataset(tmp_path / "recording.parquet", tmp_path / "made.parquet", options)
+    return _columns_of(parquet.read_table(tmp_path / "made.parquet")), said
+
+
+def by_hdf5(columns, tmp_path, **options):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "recording.h5", "w") as file:
+        for name, values in columns.items():
+            text = values.dtype.kind == "U"
+            file.create_dataset(
+                name, data=values.astype(object) if text else values, dtype=h5py.string_dtype() if text else None
+            )
+    said = _by_dataset(tmp_path / "recording.h5", tmp_path / "made.h5", options)
+    made = {}
+
+    def keep(name, item):
+        if isinstance(item, h5py.Dataset):
+            made[name] = item.asstr()[()].astype(str) if item.dtype.kind == "O" else item[()]
+
+    with h5py.File(tmp_path / "made.h5") as file:
+        file.visititems(keep)
+    return made, said
+
+
+def by_lerobot(columns, tmp_path, **options):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+    from tmaops.dataset import example
+
+    root = tmp_path / "recording"
+    example.write(root, [ROWS], fps=int(1 / STEP), files=1)
+    path = next((root / "data").rglob("*.parquet"))
+    old = parquet.read_table(path).select(["timestamp", "frame_index", "episode_index", "index", "task_index"])
+    table = _table_of({name: values for name, values in columns.items() if name != "timestamp"})
+    for name in old.column_names:
+        table = table.append_column(name, old.column(name))
+    parquet.write_table(table, path)
+    info = json.loads((root / "meta" / "info.json").read_text())
+    kept = {name: feature for name, feature in info["features"].items() if name in old.column_names}
+    info["features"] = kept | {
+        name: {
+            "dtype": "string" if values.dtype.kind == "U" else values.dtype.name,
+            "shape": list(values.shape[1:]) or [1],
+            "names": None,
+        }
+        for name, values in columns.items()
+        if name != "timestamp"
+    }
+    (root / "meta" / "info.json").write_text(json.dumps(info))
+    said = _by_dataset(root, tmp_path / "made", options)
+    made = parquet.read_table(next((tmp_path / "made" / "data").rglob("*.parquet")))
+    return _columns_of(made.drop_columns(["frame_index", "episode_index", "index", "task_index"])), said
+
+
+def by_mcap(columns, tmp_path, **options):
+    """Messages in JSON with a field for every column."""
+    writer = pytest.importorskip("mcap.writer")
+    from pyarrow import parquet
+
+    ns = [START * 10**9 + int(t * 1e9) for t in columns["timestamp"]]
+    kinds = {"f": "number", "i": "integer", "b": "boolean"}
+
+    def schema(values: np.ndarray) -> dict:
+        kind = {"type": kinds[values.dtype.kind]}
+        return kind if values.ndim == 1 else {"type": "array", "items": kind}
+
+    named = {name.removeprefix("/t."): values for name, values in columns.items() if name != "timestamp"}
+    properties = {name: schema(values) for name, values in named.items()}
+    with open(tmp_path / "recording.mcap", "wb") as file:
+        made = writer.Writer(file)
+        made.start()
+        form = made.register_schema(
+            "made", "jsonschema", json.dumps({"type": "object", "properties": properties}).encode()
+        )
+        channel = made.register_channel("/t", "json", form)
+        for row, time in enumerate(ns):
+            message = {name: values[row].tolist() for name, values in named.items()}
+            made.add_message(channel, time, json.dumps(message).encode(), time)
+        made.finish()
+    said = _by_dataset(tmp_path / "recording.mcap", tmp_path / "made.parquet", options)
+    return _columns_of(parquet.read_table(tmp_path / "made.parquet")), said
+
+
 def everything(values: np.ndarray) -> bool:
     return True
 
@@ -174,12 +302,27 @@ def of_polars(values: np.ndarray) -> bool:
     return values.dtype != np.float16 and values.ndim < 3
 
 
+def of_messages(values: np.ndarray) -> bool:
+    """What JSON has: real numbers of 64 bits that are numbers, whole ones, and booleans; arrays of real ones."""
+    kind = values.dtype.str[1:]
+    return (values.ndim == 1 and kind in ("i8", "b1")) or (
+        values.ndim < 3 and kind == "f8" and bool(np.isfinite(values).all())
+    )
+
+
+DATASETS = {
+    "parquet": (by_parquet, lambda values: values.ndim < 3),
+    "hdf5": (by_hdf5, everything),
+    "lerobot": (by_lerobot, lambda values: values.ndim < 3 and values.dtype != np.float16),
+    "mcap": (by_mcap, of_messages),
+}
 DOORS = {
     "dictionary": (by_dictionary, everything),
     "pandas": (by_pandas, lambda values: values.ndim < 3),
     "polars": (by_polars, of_polars),
     "npz": (by_npz, everything),
     "text": (by_text, texts_and_wide_numbers),
+    **DATASETS,
 }
 
 
@@ -190,24 +333,29 @@ def words(report: dict) -> dict:
         text = re.sub(r"(/\S*/)?(recording(\.npz|\.csv)?|[^ ]*recording\.(npz|csv)):?", "IN:", text)
         return text.replace("array", "column").replace("::", ":")
 
-    whole = (
-        "integers",
-        "booleans",
-        "text",
-        "times",
-        "elements of another type",
-    )  # what a frame keeps for itself is the last
-    modes = [
-        (part["name"], part["mode"], "whole" if part["reason"] in whole else part["reason"])
-        for part in report["columns"]
-    ]
+    whole = ("integers", "booleans", "text", "times", "elements of another type")  # a frame keeps the last for itself
+
+    def reason(text: str) -> str:
+        return "whole" if text in whole or text.endswith(" is not interpolated") else text
+
+    modes = [(part["name"], part["mode"].split(":")[0], reason(part["reason"])) for part in report["columns"]]
     said = [(note["id"], plain(note["text"])) for key in ("notes", "warnings") for note in report[key]]
+    if isinstance(report["time"], str):
+        return {"modes": sorted(modes), "said": sorted(said)}
     return {"modes": modes, "said": said, "quaternions": report["quaternions"], "rows": report["rows"]}
+
+
+def words_of_a_set(report: dict) -> dict:
+    """The words of a report that a data set gives, whose notes have no ids and say times in their own way."""
+    found = words(report)
+    notes = {note["id"] for note in report["notes"]}
+    said = [("" if id in notes else id, text) for id, text in found["said"] if not text.startswith("time: ")]
+    return {"modes": sorted(found["modes"]), "said": sorted(said)}
 
 
 def through(door: str, columns: dict, tmp_path, **options):
     run, _ = DOORS[door]
-    extra = {"tmp_path": tmp_path} if door in ("npz", "text") else {}
+    extra = {"tmp_path": tmp_path} if door in ("npz", "text", *DATASETS) else {}
     return run(columns, **extra, **options)
 
 
@@ -215,10 +363,16 @@ def through(door: str, columns: dict, tmp_path, **options):
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_gives_the_same_bits_and_words(door, tmp_path):
     held = {name: values for name, (values, _) in table().items() if DOORS[door][1](values)}
-    columns = {"timestamp": TIMES, **held}
+    columns = {"timestamp": TIMES, **({f"/t.{name}": held[name] for name in held} if door == "mcap" else held)}
+    columns = dict(sorted(columns.items())) if door == "hdf5" else columns  # the order that it has
     wanted, report = by_dictionary(columns, hz=7)
     got, said = through(door, columns, tmp_path, hz=7)
-    assert words(said) == words(report)
+    if door in DATASETS:
+        assert words(said) == words_of_a_set(report)
+        wanted.pop("valid")
+        wanted["timestamp"] = got["timestamp"]  # each format has its own form of times
+    else:
+        assert words(said) == words(report)
     assert set(got) == set(wanted)
     for name, values in wanted.items():
         assert got[name].dtype.kind in (values.dtype.kind, "O", "T"), name
@@ -242,16 +396,24 @@ def test_every_column_of_the_table_has_its_mode():
 
 @pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
 @pytest.mark.parametrize("clock", clocks())
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "door", [door for door in DOORS if door not in ("lerobot", "mcap")]
+)  # whose clocks have one form
 def test_every_door_reads_times_alike(door, clock, tmp_path):
     times, unit = clocks()[clock]
+    if door == "hdf5" and clock in ("datetime64", "secs and nsecs"):
+        pytest.skip("HDF5 has no such type, and its times are one dataset")
     columns = {**times, "x": wave(1), "yaw": wrapped(2 * np.pi, -np.pi)}
     hz = 0.7 if clock.startswith("whole seconds") else 7
     wanted, report = by_dictionary(columns, hz=hz)
     got, said = through(door, columns, tmp_path, hz=hz)
     assert report["time"]["unit"] == unit
-    assert report["rows"] == said["rows"] == int((ROWS - 1) * (1 if hz < 1 else STEP) * hz) + 1
+    assert report["rows"] == len(got["x"]) == int((ROWS - 1) * (1 if hz < 1 else STEP) * hz) + 1
     for name in ("x", "yaw"):
         assert got[name].tobytes() == wanted[name].tobytes(), name
+    if door in DATASETS:
+        own = clock.startswith(("text", "datetime64"))  # the type says it
+        assert (" in its own unit " if own else f" in {unit} ") in said["time"]
+        return
     for key in ("first_ns", "last_ns", "median_step_ns"):
         assert said["time"][key] == report["time"][key]
