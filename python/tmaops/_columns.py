@@ -82,6 +82,8 @@ class Columns:
     def add(self, name: str, values: Any) -> None:
         import numpy
 
+        if type(values) is numpy.ndarray and values.dtype.kind in "fiub" and _recording.type_of(values.dtype):
+            return self.add_array(name, values)
         back: Callable[[Any], Any] = _as_it_is
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(values, torch.Tensor):
@@ -166,7 +168,9 @@ class Columns:
         nulls = bool(missing)
         inner = getattr(dtype, "inner", None)
         rows = _stacked(values.to_numpy()) if inner is not None and inner.is_float() and not nulls else None
-        if dtype.is_float() or rows is not None or (dtype.is_integer() or dtype == polars.Boolean) and not nulls:
+        if not nulls and (dtype.is_float() or dtype.is_integer() or dtype == polars.Boolean):
+            self.add_array(name, values.to_numpy())
+        elif dtype.is_float() or rows is not None:
             array = values.to_numpy() if rows is None else rows
             self.add_array(name, array, lambda column: _polars_series(polars, column, dtype, nulls))
         elif isinstance(dtype, polars.Datetime) and not nulls:
@@ -280,7 +284,8 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
             copy=False,
         )
     if library == "polars":
-        return sys.modules["polars"].DataFrame(restored)
+        polars = sys.modules["polars"]
+        return polars.DataFrame([polars.Series(name, values) for name, values in restored.items()])
     return restored
 
 
@@ -378,7 +383,7 @@ def resample_columns(
         **named,
     )
     made = write(recording, source, result)
-    said = say(result, stacklevel=3)
+    said = say(result, stacklevel=3) if report or result.warns or _log.isEnabledFor(logging.INFO) else None
     return (made, said) if report else made
 
 

@@ -132,12 +132,18 @@ class Made(NamedTuple):
     kind: str  # the library's type: "rows" where the values are numbers of rows
 
 
+_names_of_types: dict[Any, bytes | None] = {}
+
+
 def type_of(dtype: Any) -> bytes | None:
     """The library's name of a NumPy type; None where it has none, so that the column is given as rows."""
-    text = dtype.str
-    if text in _TYPES or text[1] in "US":
-        return text.encode()
-    return b"bf16" if dtype.name == "bfloat16" else None
+    try:
+        return _names_of_types[dtype]
+    except KeyError:
+        text = dtype.str
+        known = text in _TYPES or text[1] in "US"
+        name = text.encode() if known else b"bf16" if dtype.name == "bfloat16" else None
+        return _names_of_types.setdefault(dtype, name)
 
 
 def column(
@@ -147,9 +153,8 @@ def column(
 
     `kind` is b"bf16" where the array has the bits of such numbers under another type.
     """
-    import numpy
-
-    values = numpy.ascontiguousarray(values) if values.ndim else values
+    if not values.flags.c_contiguous:
+        values = values.copy()
     kind = kind or type_of(values.dtype)
     if kind is None:
         raise invalid_type(f"column '{name}'", str(values.dtype), "numbers, booleans, text or datetime64")
@@ -180,18 +185,21 @@ def reads_text(name: str) -> bool:
 def _given(columns: Iterable[Given], keep: list[Any]) -> ctypes.Array:
     columns = list(columns)
     array = (_Column * len(columns))()
+    shapes: dict[tuple[int, ...], Any] = {}
     for to, given in zip(array, columns, strict=True):
-        shape = (c_int64 * len(given.shape))(*given.shape)
+        shape = shapes.get(given.shape)
+        if shape is None:
+            shape = shapes[given.shape] = (c_int64 * len(given.shape))(*given.shape)
         to.name, to.type, to.shape, to.dimensions = given.name.encode(), given.type, shape, len(given.shape)
         to.missing = given.missing
-        keep.append(shape)
         if given.values is not None:
-            to.data = given.values.ctypes.data
+            to.data = given.values.__array_interface__["data"][0]
             keep.append(given.values)
         if given.channel_names is not None:
             names = (c_char_p * len(given.channel_names))(*(name.encode() for name in given.channel_names))
             to.channel_names = names
             keep.append(names)
+    keep.append(shapes)
     return array
 
 
@@ -291,6 +299,9 @@ class _Handle:
             self._destroy(self.handle)
 
 
+_NO_WARNINGS = b'"warnings": []}'
+
+
 class Result:
     """Columns at other times.
 
@@ -331,6 +342,11 @@ class Result:
             self.arrays.append(Made(name, values, source, kind.decode()))
         bounds = library.tmaops_recording_result_offsets(handle, byref(count))
         self.offsets: list[int] = bounds[: count.value]
+
+    @property
+    def warns(self) -> bool:
+        """Whether something looks wrong, without a reading of the report."""
+        return not library.tmaops_recording_result_report(self._owner.handle).endswith(_NO_WARNINGS)
 
     @property
     def report(self) -> dict[str, Any]:

@@ -224,7 +224,7 @@ def resample(
             about times, quaternions and offsets (ValueErrors), E080 and E081 (MemoryErrors), E07x (RuntimeErrors).
     """
     given = dict(locals())  # a copy, since a debugger writes to locals()
-    if not arrays.is_array(values) or hasattr(values, "columns"):
+    if type(values).__module__.startswith(("pandas.", "polars.")) or not arrays.is_array(values):
         from tmaops._columns import is_recording, resample_columns
 
         if is_recording(values):

@@ -1,6 +1,7 @@
 // How much of a column is faster than the targets can hold.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/display.hpp"
 #include "ops/resample/options.hpp"
@@ -34,6 +35,8 @@ struct Energy {
   }
   bool counts() const { return count > 0 && fast > kLeastPart * kLeastPart * square; }
 };
+
+constexpr std::size_t kMostNamed = 8;  // columns in the warning
 
 struct Block {
   std::int64_t first_row = 0, rows = 0;
@@ -74,37 +77,81 @@ std::vector<ChannelReference> sampled_channels(const ModePlan& plan) {
   return channels;
 }
 
-/// Adds what the inner targets of a block have of each channel.
-void measure(const Recording& recording, const ResampleTargets& targets, const std::vector<ChannelReference>& channels,
-             Duplicates duplicates, const Block& block, std::vector<Energy>& energies) {
-  const auto width = static_cast<std::int64_t>(channels.size());
-  std::vector<double> source(static_cast<std::size_t>(block.rows * width));
-  for (std::size_t k = 0; k < channels.size(); ++k) {
-    const Column& column = recording.columns[channels[k].column];
-    load_f64(column.data, block.first_row * column.width() + channels[k].channel, column.width(), block.rows,
-             source.data() + k, width);
+/// Whether a channel of the samples of blocks can have as much above half the rate of the targets as is worth a
+/// warning. The difference from a sample to the mean of its neighbours has (1 - cos(pi f / f_max))^2 of the energy at
+/// f, so that little of it tells slow changes from fast ones for a small part of the work.
+bool may_be_fast(const std::vector<double>& source, const std::vector<std::int64_t>& rows, std::size_t width,
+                 double targets_per_sample) {
+  constexpr double kSafety = 4;  // samples are not at one distance, and the filter is not steep
+  const double passed = 1 - std::cos(std::numbers::pi * std::min(1.0, targets_per_sample));
+  for (std::size_t k = 0; k < width; ++k) {
+    double bend = 0, sum = 0, square = 0, count = 0;
+    for (std::size_t b = 0; b + 1 < rows.size(); ++b)
+      for (auto row = static_cast<std::size_t>(rows[b]) + 1; row + 1 < static_cast<std::size_t>(rows[b + 1]); ++row) {
+        const double value = source[row * width + k];
+        const double rest = value - (source[(row - 1) * width + k] + source[(row + 1) * width + k]) / 2;
+        if (!std::isfinite(rest)) continue;
+        bend += rest * rest;
+        sum += value;
+        square += value * value;
+        ++count;
+      }
+    const double changes = square - sum * sum / std::max(count, 1.0);
+    if (kSafety * bend > kLeastShare * passed * passed * changes) return true;
   }
+  return false;
+}
+
+/// What the inner targets of the blocks have of each channel; nothing where no channel is fast. The blocks are the
+/// episodes of one call.
+std::vector<Energy> measure(const Recording& recording, const ResampleTargets& targets,
+                            const std::vector<ChannelReference>& channels, Duplicates duplicates,
+                            const std::vector<Block>& blocks) {
+  const auto width = static_cast<std::int64_t>(channels.size());
+  std::vector<std::int64_t> times, wanted, rows{0}, ends{0};
+  for (const Block& block : blocks) {
+    const auto row = recording.times.begin() + block.first_row;
+    const auto target = targets.sample_times.begin() + block.first_target;
+    times.insert(times.end(), row, row + block.rows);
+    wanted.insert(wanted.end(), target, target + block.targets);
+    rows.push_back(static_cast<std::int64_t>(times.size()));
+    ends.push_back(static_cast<std::int64_t>(wanted.size()));
+  }
+  std::vector<double> source(times.size() * channels.size());
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t k = 0; k < channels.size(); ++k) {
+      const Column& column = recording.columns[channels[k].column];
+      load_f64(column.data, blocks[b].first_row * column.width() + channels[k].channel, column.width(), blocks[b].rows,
+               source.data() + rows[b] * width + static_cast<std::int64_t>(k), width);
+    }
+  if (!may_be_fast(source, rows, channels.size(),
+                   static_cast<double>(wanted.size()) / static_cast<double>(times.size())))
+    return std::vector<Energy>(channels.size());
   const auto resampled = [&](Interpolation mode) {
-    std::vector<double> made(static_cast<std::size_t>(block.targets * width));
-    resample(view(std::as_const(source).data(), {1, block.rows, width}),
-             view(recording.times.data() + block.first_row, {block.rows}),
-             view(targets.sample_times.data() + block.first_target, {block.targets}),
-             view(made.data(), {1, block.targets, width}), {.interpolation = mode, .duplicates = duplicates});
+    std::vector<double> made(wanted.size() * channels.size());
+    ResampleOptions options{.interpolation = mode, .duplicates = duplicates};
+    options.source_offsets = rows;
+    options.target_offsets = ends;
+    resample(view(std::as_const(source).data(), {rows.back(), width}), view(times.data(), {rows.back()}),
+             view(wanted.data(), {ends.back()}), view(made.data(), {ends.back(), width}), options);
     return made;
   };
   const std::vector<double> sampled = resampled(Interpolation::linear);
   const std::vector<double> slow = resampled(Interpolation::lowpass);
-  for (std::int64_t t = 1; t + 1 < block.targets; ++t)
-    for (std::int64_t k = 0; k < width; ++k) {
-      const auto at = static_cast<std::size_t>(t * width + k);
-      const double fast = sampled[at] - slow[at];
-      if (!std::isfinite(fast)) continue;
-      Energy& energy = energies[static_cast<std::size_t>(k)];
-      energy.fast += fast * fast;
-      energy.sum += sampled[at];
-      energy.square += sampled[at] * sampled[at];
-      ++energy.count;
-    }
+  std::vector<Energy> energies(channels.size());
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::int64_t t = ends[b] + 1; t + 1 < ends[b + 1]; ++t)
+      for (std::int64_t k = 0; k < width; ++k) {
+        const auto at = static_cast<std::size_t>(t * width + k);
+        const double fast = sampled[at] - slow[at];
+        if (!std::isfinite(fast)) continue;
+        Energy& energy = energies[static_cast<std::size_t>(k)];
+        energy.fast += fast * fast;
+        energy.sum += sampled[at];
+        energy.square += sampled[at] * sampled[at];
+        ++energy.count;
+      }
+  return energies;
 }
 
 }  // namespace
@@ -113,19 +160,28 @@ void warn_of_aliasing(const Recording& recording, const ResampleTargets& targets
                       Duplicates duplicates, std::vector<Note>& warnings) {
   const std::vector<ChannelReference> channels = sampled_channels(plan);
   const std::vector<Block> blocks = channels.empty() ? std::vector<Block>{} : blocks_of(recording, targets);
-  std::vector<Energy> energies(channels.size());
-  for (const Block& block : blocks) measure(recording, targets, channels, duplicates, block, energies);
+  if (blocks.empty()) return;
+  const std::vector<Energy> energies = measure(recording, targets, channels, duplicates, blocks);
+  std::string shares, names;
+  std::size_t more = 0, named = 0;
   for (std::size_t k = 0; k < channels.size(); ++k) {
     if (!energies[k].counts() || energies[k].share() < kLeastShare) continue;
+    if (named == kMostNamed) {
+      ++more;
+      continue;
+    }
     const Column& column = recording.columns[channels[k].column];
     const std::string name =
         display_text(column.name) + (column.width() == 1 ? "" : "[" + std::to_string(channels[k].channel) + "]");
-    warnings.push_back(
-        {"faster_than_targets",
-         std::to_string(std::lround(100 * energies[k].share())) + " % of the energy of " + name +
-             " is above half the new rate, and comes out as slower changes that were not there: --mode '" + name +
-             "=lowpass' or mean removes it"});
+    const std::string share = std::to_string(std::lround(100 * energies[k].share())) + " % of ";
+    shares += named == 0 ? share + "the energy of " + name : ", " + share + "that of " + name;
+    names += (named++ == 0 ? "" : ",") + name;
   }
+  if (named == 0) return;
+  warnings.push_back({"faster_than_targets",
+                      shares + (more == 0 ? "" : ", and as much of " + std::to_string(more) + " other columns") +
+                          " is above half the new rate, and comes out as slower changes that were not there: --mode '" +
+                          names + "=lowpass' or mean removes it"});
 }
 
 }  // namespace tmaops::recording

@@ -1,5 +1,6 @@
 // Norms of quaternions, ranges of angles, and masks, from the values of columns.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -36,6 +37,28 @@ bool turns(const ColumnView& view, std::span<const ChannelReference> channels) {
       change = change || std::abs(value - view.value(channel, 0)) > kNormTolerance;
     }
   return fraction && change;
+}
+
+/// The least and the greatest value of a channel; a NaN is neither.
+std::pair<double, double> range_of(const Column& column, std::int64_t channel) {
+  constexpr std::size_t kLanes = 8, kPart = 256;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::array<double, kPart> values;
+  std::array<double, kLanes> least, greatest;  // of every eighth value, as vectors have them
+  least.fill(kInfinity);
+  greatest.fill(-kInfinity);
+  const std::int64_t width = column.width(), rows = column.data.shape[0];
+  for (std::int64_t row = 0; row < rows; row += static_cast<std::int64_t>(kPart)) {
+    const auto count = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(kPart), rows - row));
+    load_f64(column.data, row * width + channel, width, static_cast<std::int64_t>(count), values.data(), 1);
+    for (std::size_t i = count; i % kLanes != 0; ++i) values[i] = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = 0; i < count; i += kLanes)
+      for (std::size_t k = 0; k < kLanes; ++k) {
+        least[k] = values[i + k] < least[k] ? values[i + k] : least[k];
+        greatest[k] = values[i + k] > greatest[k] ? values[i + k] : greatest[k];
+      }
+  }
+  return {*std::ranges::min_element(least), *std::ranges::max_element(greatest)};
 }
 
 std::string short_number(double value) {
@@ -186,19 +209,17 @@ double turn_by_value(const ColumnView& view, const ChannelReference& channel,
   constexpr double kJump = 0.75, kStep = 0.25;  // of a turn: at least, and at most
   const Column& column = view.columns[channel.column];
   const std::int64_t width = column.width(), rows = view.rows();
-  std::vector<double> values(static_cast<std::size_t>(rows));
-  load_f64(column.data, channel.channel, width, rows, values.data(), 1);
-  double least = std::numeric_limits<double>::infinity(), greatest = -least, widest = 0;
-  for (std::size_t row = 0; row < values.size(); ++row) {
-    least = std::min(values[row], least);  // a NaN changes neither
-    greatest = std::max(values[row], greatest);
-    if (row != 0) widest = std::max(widest, std::abs(values[row] - values[row - 1]));
-  }
+  const auto [least, greatest] = range_of(column, channel.channel);
+  std::vector<double> values;
   for (const double turn : {2 * std::numbers::pi, 360.0}) {
     const bool signed_range =
         least >= -turn / 2 * (1 + kRangeTolerance) && greatest <= turn / 2 * (1 + kRangeTolerance);
     const bool positive_range = least >= -kRangeTolerance * turn && greatest <= turn * (1 + kRangeTolerance);
-    if (widest < kJump * turn || !(signed_range || positive_range)) continue;
+    if (greatest - least < kJump * turn || !(signed_range || positive_range)) continue;
+    if (values.empty()) {
+      values.resize(static_cast<std::size_t>(rows));
+      load_f64(column.data, channel.channel, width, rows, values.data(), 1);
+    }
     bool jumps = false, between = false;
     double small = 0, rest = 0;  // the widest step, and the widest one across a jump
     for (std::size_t e = 0; e + 1 < offsets.size(); ++e)

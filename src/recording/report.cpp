@@ -251,10 +251,10 @@ std::string Run::json(const std::vector<Note>& warnings) const {
   json.key("snapped").value(targets.snapped);
   json.key("longest_step_ns").value(steps.longest);
   json.key("equal_stamps").value(steps.zero);
+  json.key("variant").value(table.variant);
   add_plan(json, rules.plan);
   add_notes(json, "notes", rules.notes());
   add_notes(json, "warnings", warnings);
-  json.key("variant").value(table.variant);
   json.close('}');
   return json.take();
 }

@@ -65,18 +65,22 @@ struct Stated {
   TimeUnit unit = TimeUnit::seconds;
 };
 
+std::optional<TimeUnit> unit_of_word(std::string_view word) {
+  for (const auto& [unit, words] : kUnits)
+    for (const std::string_view known : words)
+      if (!known.empty() && word == known) return unit;
+  return {};
+}
+
 std::optional<Stated> stated_unit(std::string_view name) {
   const std::string lower = lower_case(name);
-  for (const auto& [unit, words] : kUnits)
-    for (const std::string_view word : words)
-      for (const char* style : {"[]", "()"})
-        if (const std::string ending = style[0] + std::string(word) + style[1];
-            !word.empty() && lower.ends_with(ending))
-          return Stated{lower.size() - ending.size(), ending.size(), style[0], unit};
-  for (const auto& [unit, words] : kUnits)
-    for (const std::string_view word : words)
-      if (const std::string ending = "_" + std::string(word); !word.empty() && lower.ends_with(ending))
-        return Stated{lower.size() - ending.size(), ending.size(), '_', unit};
+  const std::string_view text = lower;
+  for (const std::string_view style : {"[]", "()", "_"}) {
+    const std::size_t at = text.rfind(style[0]), closing = style.size() - 1;
+    if (at == std::string_view::npos || (closing != 0 && text.back() != style[1])) continue;
+    if (const auto unit = unit_of_word(text.substr(at + 1, text.size() - at - 1 - closing)))
+      return Stated{at, text.size() - at, style[0], *unit};
+  }
   return {};
 }
 

@@ -135,6 +135,7 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
     std::string got;
     if (!time.integer) {
       result = time_from_f64(element_f64(array, index), time.unit, times[i]);
+      if (result == ParseResult::good) continue;
       got = real_text(element_f64(array, index));
     } else {
       got = element_digits(array, index);

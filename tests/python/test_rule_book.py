@@ -231,7 +231,7 @@ def by_hdf5(columns, tmp_path, **options):
 
 
 def by_lerobot(columns, tmp_path, **options):
-    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow")
     from pyarrow import parquet
     from tmaops.dataset import example
 
