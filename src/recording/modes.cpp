@@ -106,7 +106,7 @@ class ModePlanner {
   ModePlan plan() {
     ModePlan plan;
     plan.whole_columns.assign(assigned_.size(), Interpolation::linear);
-    std::map<int, ModeGroup> quaternions;
+    std::map<int, std::map<int, ChannelReference>> quaternions;  // by component, so that bits hold in any order
     for (const Interpolation mode : kModes) {
       ModeGroup group{mode, {}, {}};
       for (std::size_t c = 0; c < assigned_.size(); ++c)
@@ -114,21 +114,16 @@ class ModePlanner {
           const Assignment& assigned = assigned_[c][k];
           if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
-          if (mode != Interpolation::slerp) {
+          if (mode == Interpolation::slerp)
+            quaternions[assigned.quaternion / 4][assigned.quaternion % 4] = channel;
+          else
             group.channels.push_back(channel);
-            continue;
-          }
-          // In the order of the components, not of the columns, so that the result has the same bits in any file.
-          std::vector<ChannelReference>& four = quaternions[assigned.quaternion].channels;
-          const auto behind = std::ranges::find_if(four, [&](const ChannelReference& other) {
-            return this->assigned(other).component > assigned.component;
-          });
-          four.insert(behind, channel);
         }
       if (!group.channels.empty()) plan.groups.push_back(std::move(group));
     }
-    for (auto& [id, group] : quaternions) {
-      group.interpolation = Interpolation::slerp;
+    for (const auto& [id, components] : quaternions) {
+      ModeGroup group{Interpolation::slerp, {}, {}};
+      for (const auto& [component, channel] : components) group.channels.push_back(channel);
       if (group.channels.size() != 4)
         fail(ErrorCode::bad_quaternion, "--mode",
              "a quaternion of which only " + std::to_string(group.channels.size()) + " components have mode slerp, '" +
@@ -156,8 +151,7 @@ class ModePlanner {
  private:
   struct Assignment {
     Mode mode{};
-    int quaternion = 0;  // of slerp: which one
-    int component = 0;   // of it
+    int quaternion = 0;  // of slerp: four times which one, and the component
     std::string_view reason = "real numbers";
   };
   static constexpr std::string_view kNamed = "--mode", kJumps = "its values jump by a turn";
@@ -196,7 +190,7 @@ class ModePlanner {
     promoted_.push_back(column);
   }
   void assign_whole(std::size_t column, Interpolation mode, std::string_view reason) {
-    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0, 0, reason};
+    for (Assignment& assignment : assigned_[column]) assignment = {{mode}, 0, reason};
   }
   void assign_all_real(const Mode& mode) {
     if (mode.interpolation == Interpolation::slerp || mode.angle)
@@ -212,7 +206,7 @@ class ModePlanner {
     for (std::size_t i = 0; i < channels.size(); ++i) {
       if (i % 4 == 0) ++quaternions_;
       Assignment& to = assigned_[channels[i].column][static_cast<std::size_t>(channels[i].channel)];
-      to = {mode, quaternions_, static_cast<int>(i % 4), reason};
+      to = {mode, 4 * quaternions_ + static_cast<int>(i % 4), reason};
       if (mode.angle && !rule_of(channels[i], mode.turn))
         usage("'" + display_text(recording_.columns[channels[i].column].name) + "', whose values span more than a turn",
               "angle:rad or angle:deg");
@@ -233,9 +227,9 @@ class ModePlanner {
                                                          : assigned_[c].size() == 1 && named_angle(column.name);
         if (named) {
           const auto rule = rule_of(channel, 0);
-          if (rule && rule->jumps) to = {{Interpolation::linear, true, 0}, 0, 0, "an angle that wraps"};
+          if (rule && rule->jumps) to = {{Interpolation::linear, true, 0}, 0, "an angle that wraps"};
         } else if (const double turn = turn_by_value(view, channel, recording_.offsets); turn != 0) {
-          to = {{Interpolation::linear, true, turn}, 0, 0, kJumps};
+          to = {{Interpolation::linear, true, turn}, 0, kJumps};
         }
       }
   }
@@ -388,15 +382,6 @@ class ModePlanner {
 };
 
 }  // namespace
-
-void fit_angles(const Recording& recording, ModePlan& plan) {
-  for (ModeGroup& group : plan.groups) {
-    if (!group.angle) continue;
-    const bool named = group.angle->unit_named;
-    group.angle = find_angle_rule({recording.columns}, group.channels[0], recording.offsets, group.angle->turn);
-    group.angle->unit_named = named;
-  }
-}
 
 ModePlan plan_modes(Recording& recording, const ColumnRoles& roles, const Options& options) {
   // The numbers of chosen columns are no longer those of the file.

@@ -27,6 +27,16 @@ void shift_times(Recording& recording, double seconds) {
            "times within 292 years of 0, the range of int64 nanoseconds");
 }
 
+/// The angles of a plan that was made for other values: their turn stays, their range is that of these values.
+void fit_angles(const Recording& recording, ModePlan& plan) {
+  for (ModeGroup& group : plan.groups) {
+    if (!group.angle) continue;
+    const bool named = group.angle->unit_named;
+    group.angle = find_angle_rule({recording.columns}, group.channels[0], recording.offsets, group.angle->turn);
+    group.angle->unit_named = named;
+  }
+}
+
 std::string kinds_text(const std::vector<Rules::Kind>& kinds) {
   return joined(kinds, ", ", [](const Rules::Kind& kind) {
     return display_text(kind.name) + (kind.width == 1 ? "" : "[" + std::to_string(kind.width) + "]");

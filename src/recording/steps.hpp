@@ -157,8 +157,6 @@ struct ModePlan {
 /// of a quaternion or position, or that get linear, cubic, slerp or angle by name, become real numbers in the
 /// recording. Throws Error usage (unknown selector or mode), bad_column_mode, bad_quaternion.
 ModePlan plan_modes(Recording& recording, const ColumnRoles& roles, const Options& options);
-/// The angles of a plan that was made for other values: their turn stays, their range is that of these values.
-void fit_angles(const Recording& recording, ModePlan& plan);
 
 // --- targets.cpp: the times to resample to ---------------------------------------------------------------------------
 /// Targets that are given: the times of a file or an array.
