@@ -6,6 +6,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -77,6 +78,9 @@ void Fiber::start(void (*entry)()) {
     stack_ = static_cast<unsigned char*>(memory);
     bottom_ = stack_;
   }
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(stack_, kStackBytes);  // of what the last thread on this stack never returned from
+#endif
 #if defined(__x86_64__)
   constexpr std::size_t kSavedRegisters = 6;
   auto** top = reinterpret_cast<void**>(stack_ + kStackBytes - 64);
