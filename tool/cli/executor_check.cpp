@@ -160,6 +160,9 @@ int verify_on_executor(const Globals& globals, const Arguments& arguments,
   const StopOnInterrupt guard;
   Refusals refusals(globals, progress);
   bench::Observer observer = terminal_observer(progress, refusals);
+  observer.refused = [&refusals](const bench::Refusal& refusal) {
+    if (refusal.requested) refusals.tell(refusal);  // of all others somebody takes another problem
+  };
   bench::Report report;
   for (const executor::Options& run : runs) {
     executor::set_options(run);
