@@ -124,6 +124,9 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
         if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${home}/problem.hpp)
           set(problem_${op} ${base}/${room}/problem.hpp)
         endif()
+        if(base STREQUAL "study")  # which offers the whole operator
+          set(problem_${op} offers/${op}.hpp)
+        endif()
         string(REGEX REPLACE "^src/" "" problem_${op} ${problem_${op}})
       endif()
       set(supports nullptr)

@@ -4,14 +4,21 @@ set(package tmaops)
 if(SKBUILD)
   set(package ${SKBUILD_PLATLIB_DIR}/tmaops)
 endif()
-target_link_options(tmaops_tool PRIVATE -Wl,--gc-sections,-s)
-if(TMAOPS_YAML_ARCHIVE)
-  # std::random_device, which nothing uses and which comes with the archive, would ask for glibc 2.36.
-  target_link_options(tmaops_tool PRIVATE -static-libstdc++ -Wl,--defsym=arc4random=abort)
+add_custom_target(tmaops_wheel DEPENDS tmaops_shared)
+if(TARGET tmaops_tool)  # not without the folder tool
+  add_dependencies(tmaops_wheel tmaops_tool)
+  target_link_options(tmaops_tool PRIVATE -Wl,--gc-sections,-s)
+  if(TMAOPS_YAML_ARCHIVE)
+    # std::random_device, which nothing uses and which comes with the archive, would ask for glibc 2.36.
+    target_link_options(tmaops_tool PRIVATE -static-libstdc++ -Wl,--defsym=arc4random=abort)
+  endif()
+  install(TARGETS tmaops_tool RUNTIME DESTINATION ${package}/bin COMPONENT python)
+  # The tool finds them from its own folder: ../share/tmaops.
+  install(FILES scripts/peers/python_peers.py DESTINATION ${package}/share/tmaops COMPONENT python)
+  install(DIRECTORY configs DESTINATION ${package}/share/tmaops COMPONENT python)
 endif()
 install(FILES python/MultiScaleDeformableAttention.py DESTINATION ${package}/.. COMPONENT python)
 install(TARGETS tmaops_shared LIBRARY DESTINATION ${package}/lib COMPONENT python)
-install(TARGETS tmaops_tool RUNTIME DESTINATION ${package}/bin COMPONENT python)
 
 # The kernels of tmaops.torch, against the headers of a torch; they run on torch 2.10 and newer.
 set(TMAOPS_TORCH_DIR "" CACHE PATH "Folder of the Python package torch (2.10 or newer), to build the native half of tmaops.torch")
@@ -26,7 +33,3 @@ if(TMAOPS_TORCH_DIR)
   add_dependencies(tmaops_shared tmaops_torch)
   install(TARGETS tmaops_torch LIBRARY DESTINATION ${package}/lib COMPONENT python)
 endif()
-
-# The tool finds them from its own folder: ../share/tmaops.
-install(FILES scripts/peers/python_peers.py DESTINATION ${package}/share/tmaops COMPONENT python)
-install(DIRECTORY configs DESTINATION ${package}/share/tmaops COMPONENT python)

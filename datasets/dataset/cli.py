@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from tmaops._page import check_page, write_page
 from tmaops._program import guarded
 from tmaops.dataset import example
 from tmaops.dataset.errors import Refused
@@ -15,7 +16,6 @@ from tmaops.dataset.inspect import inspect
 from tmaops.dataset.job import Report, resample
 from tmaops.dataset.options import Options, options_of, save_rules
 from tmaops.dataset.places import place
-from tmaops.pages.page import check_page, write_page
 
 OF_TIMES = ("time_column", "time_unit", "episode_column", "input_hz", "topics")  # options that inspect has, too
 

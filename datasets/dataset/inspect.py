@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from tmaops._page import COLORS, SYMBOLS, Page, axis, figure
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Stream, format_of
 from tmaops.dataset.options import options_of
 from tmaops.dataset.places import place
-from tmaops.pages.page import COLORS, SYMBOLS, Page, axis, figure
 
 #: What the page plots of each stream, by episode.
 PLOTS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmaops.pages.page import COLORS, SYMBOLS, Page, logarithmic, paragraph, table
+from tmaops._page import COLORS, SYMBOLS, Page, logarithmic, paragraph, table
 from tmaops.pages.ratios import over_cases, ratio_trace
 from tmaops.pages.results import Row, grouped, titled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tmaops.pages.page import COLORS, Page, axis, categories, figure, logarithmic, paragraph
+from tmaops._page import COLORS, Page, axis, categories, figure, logarithmic, paragraph
 from tmaops.pages.results import Row, grouped, titled
 
 _KINDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tmaops.pages.page import COLORS, SYMBOLS, Page, categories, figure, logarithmic, paragraph
+from tmaops._page import COLORS, SYMBOLS, Page, categories, figure, logarithmic, paragraph
 from tmaops.pages.results import Row, grouped, titled
 
 Point = tuple[str, float, float, float]  # case, ratio, its least and its greatest

@@ -10,8 +10,8 @@ import tempfile
 from typing import Any
 
 from tmaops import _errors
+from tmaops._page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
 from tmaops._program import program
-from tmaops.pages.page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
 
 _MOST_POINTS = 20_000  # of a line
 _MOST_MARKERS = 1_000  # of a line that shows its points

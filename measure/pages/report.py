@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable
 
 from tmaops import _errors
+from tmaops._page import Page, check_page, paragraph, table, write_page
 from tmaops.pages.compare import compare as compare_runs
 from tmaops.pages.ladders import ladders
-from tmaops.pages.page import Page, check_page, paragraph, table, write_page
 from tmaops.pages.ratios import ratios
 from tmaops.pages.results import Row, Run, read
 from tmaops.pages.roofline import roofline

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tmaops._page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
 from tmaops.pages.ladders import time_text
-from tmaops.pages.page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
 from tmaops.pages.results import Row, grouped, titled
 
 # Operations of one multiprocessor in one cycle, dense, by compute capability: NVIDIA H100 Tensor Core GPU Architecture, table 2.

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tmaops._page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
 from tmaops.pages.ladders import spread
-from tmaops.pages.page import COLORS, SYMBOLS, Page, figure, logarithmic, paragraph
 from tmaops.pages.results import Row, grouped, titled
 
 

@@ -6,6 +6,8 @@ page of `resample --plot`. The program lists them, and refuses them where it run
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable
@@ -16,21 +18,22 @@ from tmaops._program import guarded, program
 
 def _own(arguments: list[str]) -> Callable[[list[str]], int] | None:
     """What in this package runs these arguments; None: the program does."""
-    if arguments[:1] == ["report"]:
-        from tmaops.pages.report import main
-
-        return main
-    if arguments[:1] == ["resample"] and any(word == "--plot" or word.startswith("--plot=") for word in arguments):
-        from tmaops.pages.recording import main
-
-        return main
-    if arguments[:1] == ["dataset"]:
-        try:
-            from tmaops.dataset.cli import main
-        except ImportError as error:
-            sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
-        return main
-    return None
+    plot = any(word == "--plot" or word.startswith("--plot=") for word in arguments)
+    module = {"report": "tmaops.pages.report", "dataset": "tmaops.dataset.cli"}.get(arguments[0] if arguments else "")
+    if arguments[:1] == ["resample"] and plot:
+        module = "tmaops.pages.recording"
+    if module is None:
+        return None
+    package = module.rpartition(".")[0]
+    if importlib.util.find_spec(package) is None:
+        sys.exit(f"error: tmaops {arguments[0]} is not in this package: it was built without {package}")
+    try:
+        main: Callable[[list[str]], int] = importlib.import_module(module).main
+    except ImportError as error:
+        if package != "tmaops.dataset":
+            raise
+        sys.exit(f"error: tmaops dataset needs Python 3.11 and pyarrow (pip install pyarrow): {error}")
+    return main
 
 
 def main() -> NoReturn:

@@ -36,7 +36,8 @@ struct VariantAttributes {
   std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
   std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
   int kernels = 1;           // kernels(3): how many a call runs one after the other
-  bool study = false;        // study: there to be compared, never chosen by itself, not in the installed library
+  bool study = false;        // of study/: there to be compared, never chosen by itself, not in the installed library
+  bool half = false;         // half: rounds to f16 throughout, which its results show
   bool configs = false;      // configs: the variant exports configs()
 };
 
@@ -64,6 +65,7 @@ constexpr auto needs(std::string_view text) {
   return [text](VariantAttributes& to) { to.needs = text; };
 }
 inline constexpr auto study = [](VariantAttributes& to) { to.study = true; };
+inline constexpr auto half = [](VariantAttributes& to) { to.half = true; };
 inline constexpr auto configs = [](VariantAttributes& to) { to.configs = true; };
 
 template <class... Word>

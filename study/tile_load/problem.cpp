@@ -1,7 +1,6 @@
-#include "study/tile_load/problem.hpp"
-
 #include "core/checks.hpp"
 #include "core/plan.hpp"
+#include "offers/tile_load.hpp"
 
 namespace tmaops::ops::tile_load {
 

@@ -5,7 +5,7 @@
 // sums modulo 2^32 do not depend on their order, and the odd weights make a word at the wrong place change the result.
 #include <cstring>
 
-#include "study/tile_load/problem.hpp"
+#include "offers/tile_load.hpp"
 
 namespace tmaops::ops::tile_load::reference {
 

@@ -1,5 +1,5 @@
 // Every variant is a study: it runs where a caller names it.
-#include "study/tile_load/problem.hpp"
+#include "offers/tile_load.hpp"
 
 namespace tmaops::ops::tile_load {
 

@@ -114,18 +114,7 @@ def expect(holds, what):
 
 def copy_tree(source, to):
     to.mkdir(parents=True)
-    for part in (
-        "include",
-        "src",
-        "tool",
-        "measure",
-        "study",
-        "cmake",
-        "configs",
-        "scripts",
-        "CMakeLists.txt",
-        "LICENSE",
-    ):
+    for part in ("include", "src", "tool", "measure", "cmake", "configs", "scripts", "CMakeLists.txt", "LICENSE"):
         if (source / part).is_dir():
             shutil.copytree(source / part, to / part)
         else:
@@ -167,10 +156,6 @@ def add(room, folder, file, content, line):
 def add_variants(tree, with_gpu):
     """Adds a variant to every operator; returns the operators."""
     operators = []
-    for room in [path.parent for path in tree.glob("study/*/variants.def")]:
-        leave_out_gpu_variants(room)
-        if not LINE.search((room / "variants.def").read_text(encoding="utf-8")):
-            shutil.rmtree(room)
     for room in sorted(path.parent for path in tree.glob("src/ops/*/variants.def")):
         leave_out_gpu_variants(room)
         lines = [line.groups() for line in LINE.finditer((room / "variants.def").read_text(encoding="utf-8"))]

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("plotly")
 from browser import TOOL, check, check_drawn, needs_chromium, open_page, run  # noqa: E402
-from tmaops.pages import page as pages  # noqa: E402
+from tmaops import _page as pages  # noqa: E402
 from tmaops.pages.results import read  # noqa: E402
 from tmaops.pages.sweeps import sweeps  # noqa: E402
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that the modules of the Python package import each other in one direction.
+"""Checks that the modules of the Python package import each other in one direction, and that the package does without wings.
 
-  check_imports.py SOURCE_DIR            prints every circle of imports, those inside functions counted; exits 1 when there is one
-  check_imports.py --self-test           show that circles are found
+  check_imports.py SOURCE_DIR            prints every circle of imports, those inside functions counted, and every import of a
+                                         wing by the package (python/) or by another wing; exits 1 when there is one
+  check_imports.py --self-test           show that both are found
 
 What is imported for a type checker alone (`if TYPE_CHECKING:`) is not counted.
 """
@@ -57,14 +58,32 @@ def circles(imports):
     return sorted(groups)
 
 
+def across(imports, wing_of):
+    """Imports of a wing's module by another wing or by the package itself, whose wing is "python"."""
+    return [
+        f"{module} of {wing_of[module]}/ imports {other} of {wing_of[other]}/"
+        for module, others in sorted(imports.items())
+        for other in sorted(others)
+        if wing_of[other] not in ("python", wing_of[module])
+    ]
+
+
 def check(root):
-    names = {}
+    names, wing_of = {}, {}
     for package, folder in re.findall(r'^"(tmaops[\w/]*)" = "([\w/]+)"$', (root / "pyproject.toml").read_text(), re.M):
         for path in sorted((root / folder).rglob("*.py")):
             name = (package / path.relative_to(root / folder)).with_suffix("").as_posix()
-            names[name.replace("/", ".").removesuffix(".__init__")] = path.read_text(encoding="utf-8")
+            name = name.replace("/", ".").removesuffix(".__init__")
+            names[name] = path.read_text(encoding="utf-8")
+            wing_of[name] = folder.split("/")[0]
     modules = set(names) - {"tmaops"}  # the package itself imports them all, and is there before each of them
-    return circles({name: imported(names[name], modules) for name in modules})
+    imports = {name: imported(names[name], modules) for name in names}
+    found = across(imports, wing_of)
+    found += [
+        f"these modules import each other: {', '.join(circle)}"
+        for circle in circles({name: imports[name] for name in modules})
+    ]
+    return found
 
 
 def self_test():
@@ -75,15 +94,18 @@ def self_test():
     assert imported("from tmaops.x import y\nimport os", modules) == {"tmaops.x.y"}
     assert imported("if TYPE_CHECKING:\n    import tmaops.z\nelse:\n    import tmaops.x", modules) == {"tmaops.x"}
     assert imported("def f():\n    from tmaops.z import name", modules) == {"tmaops.z"}
-    print("circles are found")
+    wing_of = {"tmaops.a": "python", "tmaops.w": "one", "tmaops.v": "two"}
+    assert across({"tmaops.w": {"tmaops.a"}, "tmaops.a": set()}, wing_of) == []
+    assert len(across({"tmaops.a": {"tmaops.w"}, "tmaops.v": {"tmaops.w", "tmaops.a"}}, wing_of)) == 2
+    print("circles and wings are found")
 
 
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
     found = check(pathlib.Path(sys.argv[1]))
-    for circle in found:
-        print(f"python: these modules import each other: {', '.join(circle)}")
+    for line in found:
+        print(f"python: {line}")
     return 1 if found else 0
 
 

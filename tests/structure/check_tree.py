@@ -4,13 +4,14 @@
   check_tree.py SOURCE_DIR            check the tree; prints every violation, exits 1 when there is one
   check_tree.py --self-test           show that each rule catches its violation
 
-Dependency direction (left may include right): cli -> bench, probe, io, recording, executor, ops, tma, core;
-bench -> study, ops, core;
-probe -> device (CUDA files only), tma, core; executor -> device (its twins), tma, core;
-io -> recording, core; c_api -> recording, core; study -> ops, device (CUDA files only), tma, core;
+Dependency direction (left may include right): core -> nothing; tma -> core; device -> CUDA only;
+ops -> device (CUDA files only), tma, core; c_api -> recording, core; executor -> device (its twins), tma, core;
+offers -> core: what a wing offers to others, declared there and defined in the wing.
 recording -> core and, of the operators, resample's public interface and the names of its options;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
-The wings are tool (cli, io), measure (bench, probe) and study; what is in src and include includes none of them.
+A wing includes the product, never another wing; the product includes no wing:
+tool: cli -> io, and io -> recording; study -> ops, device (CUDA files only);
+measure: commands -> bench, probe, config, executor; bench -> ops; probe -> device (CUDA files only). All of them -> offers, tma, core.
 The executor's twins of the device layer declare what the layer declares.
 """
 
@@ -26,12 +27,15 @@ ALLOWED = {
     "ops": {"ops", "tma", "core"},
     "recording": {"recording", "core"},
     "c_api": {"c_api", "recording", "core"},
-    "study": {"study", "ops", "tma", "core"},
-    "io": {"io", "recording", "core"},
-    "bench": {"bench", "study", "ops", "core"},
+    "offers": {"offers", "core"},
+    "study": {"study", "ops", "offers", "tma", "core"},
+    "io": {"io", "offers", "recording", "core"},
+    "config": {"config", "offers", "core"},
+    "bench": {"bench", "ops", "offers", "core"},
     "probe": {"probe", "tma", "core"},
+    "commands": {"commands", "bench", "probe", "config", "executor", "offers", "ops", "tma", "core"},
     "executor": {"executor", "device", "tma", "core"},
-    "cli": {"cli", "bench", "probe", "io", "recording", "executor", "ops", "tma", "core"},
+    "cli": {"cli", "io", "offers", "recording", "ops", "tma", "core"},
 }
 ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
 TOPS = ("src", "include", "tool", "measure", "study")
@@ -62,7 +66,7 @@ def holds_kernels(path):
 
 
 def layer_of(path):
-    """core, ops, ... of src; cli, io, bench and probe of tool and measure; study; include."""
+    """core, ops, ... of src; cli, bench and others of tool and measure; study; include."""
     return path.parts[0] if path.parts[0] in ("study", "include") else path.parts[1]
 
 
@@ -181,7 +185,15 @@ def self_test():
         ("src/recording/a.cpp", '#include "io/recording.hpp"\n', "recording may not include"),
         ("src/recording/a.cpp", '#include "ops/resample/problem.hpp"\n', "recording may not include"),
         ("measure/bench/a.cpp", '#include "cli/commands.hpp"\n', "bench may not include"),
+        ("tool/cli/a.cpp", '#include "bench/x.hpp"\n', "cli may not include"),
+        ("measure/commands/a.cpp", '#include "cli/main.hpp"\n', "commands may not include"),
+        ("measure/bench/a.cpp", '#include "study/gemm/x.hpp"\n', "bench may not include"),
+        ("src/core/a.cpp", '#include "offers/table.hpp"\n', "core may not include"),
         ("src/device/a.cuh", '#include "core/checks.hpp"\n', "device may not include"),
+        ("tool/cli/a.cpp", '#include "bench/x.hpp"\n', "cli may not include"),
+        ("measure/commands/a.cpp", '#include "cli/main.hpp"\n', "commands may not include"),
+        ("measure/bench/a.cpp", '#include "study/gemm/x.hpp"\n', "bench may not include"),
+        ("src/core/a.cpp", '#include "offers/table.hpp"\n', "core may not include"),
         ("src/device/a.cuh", '#include "tmaops/tensor.hpp"\n', "CUDA only"),
         ("include/tmaops/a.hpp", "#include <cuda_runtime.h>\n", "public header includes"),
         ("src/ops/gemm/gpu/a/kernel.cu", 'asm volatile("");\n', "inline PTX"),
@@ -198,7 +210,7 @@ def self_test():
     ]
     good = [
         ("src/ops/gemm/gpu/a/kernel.cu", '#include "device/mbarrier.cuh"\n#include "core/registry.hpp"\n'),
-        ("tool/cli/a.cpp", '#include "bench/x.hpp"\n#include "probe/x.hpp"\n#include <CLI/CLI.hpp>\n'),
+        ("tool/cli/a.cpp", '#include "io/x.hpp"\n#include "offers/x.hpp"\n#include <CLI/CLI.hpp>\n'),
         ("src/ops/gemm/gpu/a/kernel.cu", "work.add(kernel<T>, shape); dynamic_shared<Storage<2>, kSite.smem>();"),
         ("src/ops/gemm/gpu/a/kernel.cu", "\n" * (LONGEST + 1)),
         ("measure/probe/cuda/a.cu", '#include "device/barrier.cuh"\n#include "tma/tile.hpp"\n'),

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 #include "recording/array.hpp"
 
 namespace tmaops::test {

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "cli/cuda_results.hpp"
 #include "cli/parser_words.hpp"
-#include "cli/request.hpp"
 #include "core/spelling.hpp"
+#include "offers/console.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
 #include "tmaops/tensor_map.hpp"
@@ -23,7 +22,6 @@ namespace {
 std::vector<std::string> arguments_of(const std::string& command) {
   std::vector<std::string> words;
   if (command == "completion") words = {"bash", "zsh", "fish"};
-  if (command == "bench" || command == "verify") words = shipped_configurations();
   if (command == "list")
     for (const std::string_view name : operators()) words.emplace_back(name);
   if (command == "explain")
@@ -37,6 +35,8 @@ std::vector<std::string> arguments_of(const std::string& command) {
       for (const std::string_view name : {result.driver, result.runtime})
         if (!name.empty()) words.emplace_back(name);
   }
+  for (const Wing& wing : wings())
+    for (std::string& word : wing.words(command)) words.push_back(std::move(word));
   return words;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/console.hpp"
+#include "offers/console.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/commands.hpp"
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
 #include "core/fail.hpp"
 #include "core/settings.hpp"
+#include "offers/commands.hpp"
 
 namespace tmaops::cli {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "cli/cuda_results.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "offers/console.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/tensor_map.hpp"
 

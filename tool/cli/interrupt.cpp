@@ -1,4 +1,4 @@
-#include "cli/interrupt.hpp"
+#include "offers/interrupt.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <ctime>
 #include <string_view>
 
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "cli/parser_words.hpp"
 #include "core/display.hpp"
+#include "offers/console.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/version.hpp"
 
@@ -25,15 +25,13 @@ namespace {
 void add_commands(CLI::App& app, Globals& globals) {
   add_doctor_command(app, globals);
   add_list_command(app, globals);
-  add_bench_command(app, globals);
-  add_verify_command(app, globals);
   add_resample_command(app, globals);
   add_tensormap_command(app, globals);
   add_wgmma_command(app, globals);
-  add_probe_command(app, globals);
+  for (const Wing& wing : wings()) wing.add_commands(app, globals);
   add_explain_command(app, globals);
   add_completion_command(app, globals);
-  add_package_commands(app, globals);
+  add_missing_commands(app, globals);
 }
 
 /// The words that the parser did not take, in their order on the command line.

@@ -6,7 +6,7 @@
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -2,7 +2,7 @@
 #include "cli/resample_files.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -1,12 +1,12 @@
 // The steps of `tmaops resample`: claim the output, read, resample, write, summarise.
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/resample_files.hpp"
 #include "core/fail.hpp"
-#include "io/output_file.hpp"
 #include "io/recording.hpp"
+#include "offers/console.hpp"
+#include "offers/interrupt.hpp"
+#include "offers/output_file.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 

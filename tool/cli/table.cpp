@@ -1,4 +1,4 @@
-#include "cli/table.hpp"
+#include "offers/table.hpp"
 
 #include <algorithm>
 

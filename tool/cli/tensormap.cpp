@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
-#include "io/output_file.hpp"
+#include "offers/console.hpp"
+#include "offers/input_file.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::cli {
 namespace {

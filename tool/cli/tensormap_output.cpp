@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/console.hpp"
 #include "cli/cuda_results.hpp"
 #include "cli/tensormap.hpp"
 #include "core/spelling.hpp"
+#include "offers/console.hpp"
 #include "tma/sizes.hpp"
 
 namespace tmaops::cli {

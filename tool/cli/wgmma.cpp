@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/console.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "io/output_file.hpp"
+#include "offers/console.hpp"
+#include "offers/output_file.hpp"
 #include "tma/picture.hpp"
 #include "tma/sizes.hpp"
 

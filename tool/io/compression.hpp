@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 

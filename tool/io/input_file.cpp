@@ -1,4 +1,4 @@
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

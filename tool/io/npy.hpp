@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/input_file.hpp"
 #include "io/names.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "io/names.hpp"
-#include "io/output_file.hpp"
 #include "io/zip_reader.hpp"
 #include "io/zip_writer.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::io {
 

@@ -1,4 +1,4 @@
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,7 +15,7 @@
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/signals_held.hpp"
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -9,9 +9,9 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
-#include "io/input_file.hpp"
 #include "io/npy.hpp"
-#include "io/output_file.hpp"
+#include "offers/input_file.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::io {
 namespace {

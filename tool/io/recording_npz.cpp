@@ -7,9 +7,9 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "core/utf8.hpp"
-#include "io/input_file.hpp"
 #include "io/npz.hpp"
 #include "io/recording.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 namespace {

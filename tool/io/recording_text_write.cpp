@@ -5,10 +5,10 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "io/compression.hpp"
-#include "io/output_file.hpp"
 #include "io/recording.hpp"
 #include "io/table.hpp"
 #include "io/trajectory.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
 #include "io/table.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 namespace {

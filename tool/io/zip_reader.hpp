@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 struct zip;  // of libzip
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "io/compression.hpp"
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "ops/ms_deform_attn/shared/half_arithmetic.hpp"
 #include "tmaops/threads.hpp"
 
 namespace tmaops::bench {

@@ -1,4 +1,6 @@
 // Tiles of 256 bytes at random or local coordinates: random bit patterns, and the checksum decides.
+#include "offers/tile_load.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "core/parallel.hpp"
-#include "study/tile_load/problem.hpp"
 
 namespace tmaops::bench {
 namespace {

@@ -130,14 +130,20 @@ void Workload::poison(int set) {
 }
 
 std::span<const std::string_view> workload_operators() {
-  static constexpr std::string_view names[] = {"gemm", "ms_deform_attn", "resample", "tile_load"};
+  static constexpr std::string_view names[] = {"gemm", "ms_deform_attn", "resample",
+#ifdef TMAOPS_HAVE_TILE_LOAD
+                                               "tile_load"
+#endif
+  };
   return names;
 }
 
 namespace {
 
 std::unique_ptr<Workload> make(const Settings& problem, Device device) {
+#ifdef TMAOPS_HAVE_TILE_LOAD
   if (problem.section() == "tile_load") return make_tile_load_workload(problem, device);
+#endif
   if (problem.section() == "gemm") return make_gemm_workload(problem, device);
   if (problem.section() == "ms_deform_attn") return make_ms_deform_attn_workload(problem, device);
   if (problem.section() == "resample") return make_resample_workload(problem, device);

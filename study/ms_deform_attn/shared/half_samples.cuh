@@ -6,7 +6,7 @@
 
 #include "device/l2.cuh"
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "study/ms_deform_attn/shared/half_problem.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 

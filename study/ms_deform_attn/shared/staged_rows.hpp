@@ -2,7 +2,7 @@
 // the kernels and for the test that counts bank conflicts on the host.
 #pragma once
 
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "study/ms_deform_attn/shared/half_problem.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 

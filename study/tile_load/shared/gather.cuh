@@ -7,7 +7,7 @@
 #include "device/vector.cuh"
 #include "device/warp.cuh"
 #include "device/watchdog.cuh"
-#include "study/tile_load/problem.hpp"
+#include "offers/tile_load.hpp"
 
 namespace tmaops::ops::tile_load {
 

@@ -1,7 +1,7 @@
 // Tensor maps of the levels: one per level, since the levels have different widths.
 #pragma once
 
-#include "study/tile_load/problem.hpp"
+#include "offers/tile_load.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::ops::tile_load {

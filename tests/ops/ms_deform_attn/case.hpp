@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ops/ms_deform_attn/problem.hpp"
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "ops/ms_deform_attn/shared/half_arithmetic.hpp"
 #include "support/buffers.hpp"
 
 namespace tmaops::test {

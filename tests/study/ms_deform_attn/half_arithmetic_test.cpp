@@ -1,5 +1,5 @@
 // What f16 arithmetic leaves of the published workload, and what the published kernels keep in shared memory.
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "ops/ms_deform_attn/shared/half_arithmetic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
 // tile_load's arguments and its definition on an example that can be computed by hand.
+#include "offers/tile_load.hpp"
+
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "study/tile_load/problem.hpp"
 #include "support/broken_views.hpp"
 
 namespace tmaops {

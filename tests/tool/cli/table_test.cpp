@@ -1,9 +1,9 @@
 // Tables for people: what stands where.
-#include "cli/table.hpp"
+#include "offers/table.hpp"
 
 #include <gtest/gtest.h>
 
-#include "cli/result_table.hpp"
+#include "commands/result_table.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "io/compression.hpp"
 
-#include "io/output_file.hpp"
 #include "io/recording.hpp"
+#include "offers/output_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_bytes.hpp"
 #include "support/scratch.hpp"

@@ -1,6 +1,6 @@
 #include "io/npy.hpp"
 
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_bytes.hpp"
 #include "support/scratch.hpp"

@@ -1,4 +1,4 @@
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

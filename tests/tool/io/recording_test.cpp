@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "io/npz.hpp"
-#include "io/output_file.hpp"
+#include "offers/output_file.hpp"
 #include "support/expect_error.hpp"
 #include "support/npy_bytes.hpp"
 #include "support/scratch.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/workloads/workload.hpp"
-#include "io/config.hpp"
+#include "config/config.hpp"
 #include "support/expect_error.hpp"
 
 namespace tmaops::bench {

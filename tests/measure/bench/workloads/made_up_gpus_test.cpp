@@ -8,13 +8,13 @@
 
 #include "bench/run/options.hpp"
 #include "bench/workloads/workload.hpp"
-#include "io/config.hpp"
+#include "config/config.hpp"
+#include "offers/tile_load.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/problem.hpp"
-#include "study/tile_load/problem.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::bench {

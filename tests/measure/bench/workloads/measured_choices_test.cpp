@@ -15,7 +15,7 @@
 #include "bench/run/code_digest.hpp"
 #include "bench/run/options.hpp"
 #include "bench/workloads/workload.hpp"
-#include "io/config.hpp"
+#include "config/config.hpp"
 #include "support/gpus.hpp"
 #include "tmaops/registry.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "bench/run/options.hpp"
 #include "bench/workloads/workload.hpp"
-#include "io/config.hpp"
+#include "config/config.hpp"
 #include "ops/ms_deform_attn/problem.hpp"
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "ops/ms_deform_attn/shared/half_arithmetic.hpp"
 #include "support/gpus.hpp"
 
 namespace tmaops::bench {

@@ -1,8 +1,9 @@
 // Every tile_load variant against the definition: borders, levels, few and many tiles.
+#include "offers/tile_load.hpp"
+
 #include <random>
 
 #include "gpu/support.hpp"
-#include "study/tile_load/problem.hpp"
 
 namespace tmaops {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "bench/run/compare.hpp"
 #include "bench/run/report.hpp"
-#include "cli/console.hpp"
+#include "offers/console.hpp"
 
 namespace tmaops::cli {
 

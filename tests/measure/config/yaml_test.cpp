@@ -1,4 +1,4 @@
-#include "io/yaml.hpp"
+#include "config/yaml.hpp"
 
 #include <gtest/gtest.h>
 

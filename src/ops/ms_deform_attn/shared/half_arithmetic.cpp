@@ -1,9 +1,7 @@
-#include "study/ms_deform_attn/shared/half_arithmetic.hpp"
+#include "ops/ms_deform_attn/shared/half_arithmetic.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn {
 namespace {
@@ -17,9 +15,7 @@ double most_shift(std::int64_t side) { return kUnit * std::exp2(std::floor(std::
 }  // namespace
 
 bool computes_in_f16(std::string_view variant) {
-  constexpr std::string_view kVariants[] = {"original", "distributed", "staged_padded", "staged_unpadded",
-                                            "staged_async"};
-  return std::ranges::find(kVariants, variant) != std::end(kVariants);
+  return std::ranges::any_of(variants(), [&](const auto& one) { return one.name == variant && one.attributes.half; });
 }
 
 double half_arithmetic_error(const Problem& problem) {
@@ -37,23 +33,4 @@ double half_arithmetic_error(const Problem& problem) {
   return coordinates + kUnit * (std::sqrt(terms) + 3);
 }
 
-namespace gpu {
-
-Support supports_half_arithmetic(const Problem& problem) {
-  if (Support support = supports_vectors(problem); !support) return support;
-  if (problem.value_dtype != DType::f16 || problem.location_dtype != DType::f16 || problem.weight_dtype != DType::f16)
-    return Support::no("needs value, locations and weights in f16, as published");
-  if (problem.heads != 1 || problem.channels != kHalfChannels)
-    return Support::no("needs one head of 32 channels, as published");
-  if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling");
-  for (const Level& level : problem.levels) {
-    if (level.points != kHalfPoints) return Support::no("needs 8 points in every level, as published");
-    if (std::max(level.height, level.width) > kHalfMostSide)
-      return Support::no("needs levels of at most " + std::to_string(kHalfMostSide) +
-                         " pixels a side: f16 counts no further than 2048");
-  }
-  return Support::yes();
-}
-
-}  // namespace gpu
 }  // namespace tmaops::ops::ms_deform_attn

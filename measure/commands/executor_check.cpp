@@ -1,4 +1,4 @@
-#include "cli/executor_check.hpp"
+#include "commands/executor_check.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -12,15 +12,15 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/commands.hpp"
-#include "cli/console.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/progress.hpp"
-#include "cli/result_table.hpp"
+#include "commands/commands.hpp"
+#include "commands/progress.hpp"
+#include "commands/result_table.hpp"
 #include "core/display.hpp"
 #include "core/spelling.hpp"
 #include "executor/findings.hpp"
-#include "io/output_file.hpp"
+#include "offers/console.hpp"
+#include "offers/interrupt.hpp"
+#include "offers/output_file.hpp"
 #include "tmaops/version.hpp"
 #endif
 

@@ -1,14 +1,14 @@
-#include "cli/progress.hpp"
+#include "commands/progress.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "bench/peers/peers.hpp"
 #include "bench/run/runner.hpp"
-#include "cli/commands.hpp"
-#include "cli/console.hpp"
-#include "cli/result_table.hpp"
+#include "commands/result_table.hpp"
 #include "core/spelling.hpp"
+#include "offers/commands.hpp"
+#include "offers/console.hpp"
 
 namespace tmaops::cli {
 namespace {

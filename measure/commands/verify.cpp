@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "bench/run/runner.hpp"
-#include "cli/commands.hpp"
-#include "cli/console.hpp"
-#include "cli/executor_check.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/progress.hpp"
-#include "cli/request.hpp"
-#include "cli/result_table.hpp"
+#include "commands/commands.hpp"
+#include "commands/executor_check.hpp"
+#include "commands/progress.hpp"
+#include "commands/request.hpp"
+#include "commands/result_table.hpp"
+#include "offers/console.hpp"
+#include "offers/interrupt.hpp"
 
 namespace tmaops::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/config.hpp"
+#include "config/config.hpp"
 
 #include <algorithm>
 

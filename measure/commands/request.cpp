@@ -1,4 +1,4 @@
-#include "cli/request.hpp"
+#include "commands/request.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include "bench/peers/peers.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
-#include "cli/executor_check.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/progress.hpp"
+#include "commands/executor_check.hpp"
+#include "commands/progress.hpp"
+#include "config/config.hpp"
 #include "core/device_info.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
-#include "io/config.hpp"
+#include "offers/interrupt.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/threads.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/request.hpp"
+#include "commands/request.hpp"
 
 namespace tmaops::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/ncu.hpp"
+#include "commands/ncu.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "io/yaml.hpp"
+#include "config/yaml.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -10,7 +10,7 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "io/input_file.hpp"
+#include "offers/input_file.hpp"
 
 namespace tmaops::io {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/yaml.hpp"
 #include "core/settings.hpp"
-#include "io/yaml.hpp"
 
 namespace tmaops::io {
 

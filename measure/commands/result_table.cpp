@@ -1,12 +1,12 @@
-#include "cli/result_table.hpp"
+#include "commands/result_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "cli/table.hpp"
 #include "core/spelling.hpp"
+#include "offers/table.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::cli {
