@@ -49,11 +49,6 @@ struct GemmOptions {
   /// gemm_tuning.yaml in $XDG_CACHE_HOME/tmaops or ~/.cache/tmaops where there is one. "off": none.
   std::string tuning{};
   Stream stream = nullptr;
-  /// GPU: number of a variant in the ladder (`tmaops list`), instead of its name; 0: none.
-  int version = 0;
-  /// Whose kernels: "wgmma", those of the ladder; empty: any. "cute" is an option of `tmaops bench` alone: this library
-  /// holds no kernel written with CuTe.
-  std::string impl{};
 };
 
 /// D = activation(alpha * A B + beta * C + bias).

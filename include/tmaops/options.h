@@ -37,9 +37,7 @@
   option(word, activation, both, 0) \
   option(flag, dependent_launch, none, 0) \
   option(text, variant, none, NULL) \
-  option(text, tuning, none, NULL) /* GPU: file of measured choices; "off": none; null: the user's own, if any */ \
-  option(i32, version, none, 0) /* GPU: number of a variant in the ladder, instead of its name; 0: none */ \
-  option(text, impl, none, NULL) /* "wgmma": kernels of the ladder; null or empty: any */
+  option(text, tuning, none, NULL) /* GPU: file of measured choices; "off": none; null: the user's own, if any */
 
 // --- multi-scale deformable attention --------------------------------------------------------------------------------
 

@@ -43,9 +43,7 @@ TEST(COptions, stand_where_programs_that_were_compiled_before_expect_them) {
                                                   {"activation", 36},
                                                   {"dependent_launch", 40},
                                                   {"variant", 48},
-                                                  {"tuning", 56},
-                                                  {"version", 64},
-                                                  {"impl", 72}}},
+                                                  {"tuning", 56}}},
                                                 {"ms_deform_attn",
                                                  {{"level_start_index", 8},
                                                   {"points_per_level", 16},
@@ -161,17 +159,6 @@ TEST(COptions, numbers_that_are_no_enumerators_are_refused_by_name) {
     options.activation = number;
     expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_bad_parameter, "gemm: activation");
   }
-}
-
-TEST(COptions, gemm_takes_a_version_and_an_implementation) {
-  const CTensor<float> a({1, 1}, {1});
-  CTensor<float> d({1, 1});
-  tmaops_gemm_options options = TMAOPS_GEMM_OPTIONS;
-  options.version = 99;
-  expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_unknown_variant, "gemm: version");
-  options.version = 0;
-  options.impl = "cute";
-  expect_failed(tmaops_gemm(a, a, d, &options, nullptr), tmaops_error_variant_refuses, "gemm: impl");
 }
 
 TEST(COptions, a_time_is_in_one_unit) {

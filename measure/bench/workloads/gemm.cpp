@@ -34,7 +34,7 @@ struct GemmConfig {
   float beta = 0;
   std::string bias = "none";
   Activation activation = Activation::none;
-  std::string impl{};
+  bool wgmma = false;  // impl: wgmma
 };
 
 /// "RC 1024" or "RC 64x4096x7168".
@@ -86,7 +86,7 @@ GemmConfig read_gemm(const Settings& problem) {
   config.alpha = static_cast<float>(problem.number("alpha", 1, -1e30, 1e30));
   config.beta = static_cast<float>(problem.number("beta", 0, -1e30, 1e30));
   config.bias = problem.word("bias", "none", {"none", "column", "row"});
-  if (problem.has("impl")) config.impl = "wgmma";  // of the operator's own choice; CuTe's kernels are peers
+  config.wgmma = problem.has("impl");  // of the operator's own choice; CuTe's kernels are peers
   config.activation = *parse_activation(problem.word("activation", "none", {TMAOPS_WORDS_activation(TMAOPS_TEXT)}));
   return config;
 }
@@ -151,8 +151,11 @@ class GemmWorkload : public Workload {
     return ops::gemm::candidates(problem(), device_info(info_.device));
   }
   std::string selected() const override {
-    return std::string(
-        ops::gemm::select(problem(), device_info(info_.device), GemmOptions{.impl = config_.impl}).variant->name);
+    std::string name(ops::gemm::select(problem(), device_info(info_.device)).variant->name);
+    if (config_.wgmma && !name.starts_with("wgmma"))
+      fail(ErrorCode::variant_refuses, "gemm: impl", name + " for " + problem().text(),
+           "a problem that a variant with wgmma takes: f16 or bf16 on a GPU of compute capability 9.0");
+    return name;
   }
   nlohmann::json peer_parameters() const override {
     return {{"mode", config_.mode},

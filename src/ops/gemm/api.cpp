@@ -14,8 +14,7 @@ using ops::gemm::Problem;
 
 Choice choice_of(const Problem& problem, const GemmOptions& options) {
   const DeviceInfo& device = device_info(problem.device);
-  const auto select = [&] { return ops::gemm::select(problem, device, options); };
-  if (options.version != 0 || !options.impl.empty()) return select();  // for studies
+  const auto select = [&] { return ops::gemm::select(problem, device, options.variant, options.tuning); };
   const bool measured = options.variant.empty() && problem.device.type == DeviceType::cuda;
   const auto table = measured ? ops::gemm::tuning_table(options.tuning) : nullptr;
   return remembered<Choice>(problem, device, {.name = options.variant, .table = table.get()}, select);

@@ -123,10 +123,8 @@ struct RowMajorForm {
 
 /// What runs. `name`: a variant, which may have its tile behind a slash ("wgmma_tma/64x128"). With an empty name on a
 /// GPU what was measured to be best (GemmOptions::tuning), else what is estimated to be best.
-Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning = "");
-
-/// What the options ask for by `variant`, `version`, `impl` and `tuning`. Throws Error bad_parameter too.
-Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options);
+Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name = "",
+              const std::string& tuning = "");
 
 /// Every variant of the device that may be chosen, with each of its tiles for a problem.
 std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& device);

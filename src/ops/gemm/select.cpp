@@ -1,6 +1,5 @@
 // Which variant runs, and with which tile. On the CPU the first of the list that takes the problem; on a GPU what was
 // measured to be fastest (tuning.hpp, measured.hpp), else what the model expects to be (estimate.hpp).
-#include "core/fail.hpp"
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/measured.hpp"
 #include "ops/gemm/problem.hpp"
@@ -47,41 +46,6 @@ Choice select(const Problem& problem, const DeviceInfo& device, std::string_view
   // On the CPU the list is best first at every size: oneDNN runs on our threads, so it has no start-up cost that would
   // make the blocked kernel win on small problems.
   return best_choice(variants(), problem, device, cost);
-}
-
-namespace {
-
-constexpr std::string_view kWgmma = "wgmma";
-constexpr const char* kImpl = "gemm: impl";
-
-/// The variant that is named or has the number; empty for none.
-std::string wanted_name(const GemmOptions& options) {
-  if (options.version == 0) return options.variant;
-  if (!options.variant.empty())
-    fail(ErrorCode::bad_parameter, "gemm: version",
-         std::to_string(options.version) + " beside variant " + options.variant, "a version or a variant");
-  std::string known;
-  for (const auto& variant : variants()) {
-    const int version = variant.attributes.version;
-    if (version == options.version) return std::string(variant.name);
-    if (version > 0) known += (known.empty() ? "" : ", ") + std::to_string(version);
-  }
-  fail(ErrorCode::unknown_variant, "gemm: version", std::to_string(options.version), "one of " + known);
-}
-
-}  // namespace
-
-Choice select(const Problem& problem, const DeviceInfo& device, const GemmOptions& options) {
-  if (options.impl == "cute")
-    fail(ErrorCode::variant_refuses, kImpl, problem.text(),
-         "wgmma: kernels written with CuTe are peers of `tmaops bench`");
-  if (!options.impl.empty() && options.impl != kWgmma)
-    fail(ErrorCode::unknown_variant, kImpl, "'" + options.impl + "'", "wgmma or cute");
-  const Choice choice = select(problem, device, wanted_name(options), options.tuning);
-  if (options.impl == kWgmma && !choice.variant->name.starts_with(kWgmma))
-    fail(ErrorCode::variant_refuses, kImpl, std::string(choice.variant->name) + " for " + problem.text(),
-         "a problem that a variant with wgmma takes: f16 or bf16 on a GPU of compute capability 9.0");
-  return choice;
 }
 
 }  // namespace tmaops::ops::gemm

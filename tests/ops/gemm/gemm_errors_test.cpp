@@ -159,16 +159,6 @@ TEST_F(GemmErrors, variants_that_do_not_exist) {
   refuses(ErrorCode::unknown_variant, a_, b_, d_, {.variant = "fastest"}, "'fastest'", "blocked, reference");
 }
 
-TEST_F(GemmErrors, versions_and_implementations_that_cannot_run) {
-  refuses(ErrorCode::unknown_variant, a_, b_, d_, {.version = 99}, "gemm: version", "99", "1");
-  refuses(ErrorCode::unknown_variant, a_, b_, d_, {.version = -1}, "gemm: version");
-  refuses(ErrorCode::bad_parameter, a_, b_, d_, {.variant = "blocked", .version = 1}, "gemm: version", "blocked");
-  refuses(ErrorCode::variant_refuses, a_, b_, d_, {.version = 1}, "wgmma_cp_async");
-  refuses(ErrorCode::unknown_variant, a_, b_, d_, {.impl = "cutlass"}, "gemm: impl", "'cutlass'", "wgmma or cute");
-  refuses(ErrorCode::variant_refuses, a_, b_, d_, {.impl = "wgmma"}, "gemm: impl", "compute capability 9.0");
-  refuses(ErrorCode::variant_refuses, a_, b_, d_, {.version = 2, .impl = "cute"}, "gemm: impl", "tmaops bench");
-}
-
 /// Offsets past 2^31 elements and 2^32 bytes: a few rows very far apart, in memory that is never touched between them.
 TEST(Gemm, strides_reach_past_two_to_the_31) {
   const std::int64_t stride = (std::int64_t{1} << 31) + 8;  // elements of 2 bytes

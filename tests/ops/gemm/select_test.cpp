@@ -232,16 +232,6 @@ TEST_F(GemmSelect, more_work_never_takes_less_time) {
     }
 }
 
-TEST_F(GemmSelect, a_version_is_a_variant_and_wgmma_is_all_of_the_ladder) {
-  const auto chosen = [](GemmOptions options) {
-    options.tuning = "off";
-    return std::string(select(problem(1024, 1024, 1024), hopper(), options).variant->name);
-  };
-  EXPECT_EQ(chosen({.version = 1}), "wgmma_cp_async");
-  EXPECT_EQ(chosen({.version = 3, .impl = "wgmma"}), "wgmma_specialized");
-  EXPECT_EQ(chosen({.impl = "wgmma"}), chosen({}));
-}
-
 TEST_F(GemmSelect, a_tile_of_which_nothing_is_known_has_no_estimate) {
   EXPECT_EQ(estimate("wgmma_tma", {}, problem(64, 64, 64), hopper()), std::nullopt);
   EXPECT_EQ(estimate("wgmma_tma", {.rows = 64, .columns = 64}, problem(64, 64, 64), hopper()), std::nullopt);
