@@ -24,7 +24,7 @@ def run(*arguments, code=0, command=(sys.executable, "-m", "tmaops"), without=No
     with tempfile.TemporaryDirectory() as folder:
         if without:
             (pathlib.Path(folder) / f"{without}.py").write_text("raise ImportError")
-        environment = {**os.environ, "PYTHONPATH": folder}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
         done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, env=environment)
     assert done.returncode == code, done.stdout + done.stderr
     return done

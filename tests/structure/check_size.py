@@ -11,12 +11,11 @@ executor, which checks kernels in a build of its own, is not counted.
 import pathlib
 import sys
 
-CEILINGS = {"product": 0, "whole": 0}
+CEILINGS = {"product": 46_200, "whole": 74_000}
 GOALS = {"product": 40_000, "whole": 62_000}
 PRODUCT = ("include", "src", "python")
 WINGS = ("tool", "study", "measure", "datasets")
 KINDS = (".h", ".hpp", ".cpp", ".cu", ".cuh", ".inc", ".def", ".py")
-SLACK = 100  # lines by which a ceiling may lie above the tree before it has to be lowered
 
 
 def lines_of(root):
@@ -42,8 +41,6 @@ def check(counts, ceilings):
     for what, count in counts.items():
         if count > ceilings[what]:
             found.append(f"the {what} has {count} lines, {count - ceilings[what]} more than it may: delete as many")
-        if count < ceilings[what] - SLACK:
-            found.append(f"the {what} has {count} lines: lower its ceiling in check_size.py, which is {ceilings[what]}")
     return found
 
 
@@ -53,7 +50,7 @@ def main():
         assert counts == {"product": 100, "whole": 150}
         assert check(counts, {"product": 100, "whole": 150}) == []
         assert len(check(counts, {"product": 99, "whole": 149})) == 2
-        assert "lower" in check(counts, {"product": 100, "whole": 151 + SLACK})[0]
+        assert "delete as many" in check(counts, {"product": 90, "whole": 150})[0]
         return 0
     lines = lines_of(pathlib.Path(sys.argv[1]))
     counts = sums(lines)
