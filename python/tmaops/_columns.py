@@ -79,6 +79,21 @@ class Columns:
         self.given.append(_recording.column(name, values, kind=kind))
         self.restore.append(back)
 
+    def add_matrix(self, names: list[Any], values: Any) -> None:
+        """Columns of one type, which are the rows of a matrix."""
+        import numpy
+
+        kind, shape = _recording.type_of(values.dtype), values.shape[1:]
+        if kind is None:
+            for name, column in zip(names, values, strict=True):
+                self.add(str(name), column)
+            return
+        matrix = numpy.ascontiguousarray(values)
+        self.given += [
+            _recording.Given(str(n), kind, row, shape, None, 0) for n, row in zip(names, matrix, strict=True)
+        ]
+        self.restore += [_as_it_is] * len(names)
+
     def add(self, name: str, values: Any) -> None:
         import numpy
 
@@ -233,8 +248,7 @@ def read(recording: Any, time: str | None = None, group: str | None = None) -> C
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
         dtypes = set(recording.dtypes.to_numpy())
         if len(dtypes) == 1 and _is_numpy(dtype := dtypes.pop()) and dtype.kind == "f":
-            for name, values in zip(recording.columns, recording.to_numpy().T, strict=True):
-                columns.add_array(str(name), values)
+            columns.add_matrix(recording.columns.tolist(), recording.to_numpy().T)
         else:
             for name, values in recording.items():
                 columns.add_of_pandas(str(name), values)

@@ -54,7 +54,7 @@ TEST_F(ResampleColumns, rows_of_each_value_of_a_group_are_an_episode) {
             "t,name,x\n0.0,cup,10.0\n1.0,cup,20.0\n0.0,box,0.0\n1.0,box,4.0\n2.0,box,8.0\n");
   const std::string times = file("times.txt", "0\n2\n");
   EXPECT_EQ(text(in, {"--times", times, "--group", "id", "--columns", "id,y", "--outside", "nan"}),
-            "t,id,y,valid\n0,2,8.5,1\n2,2,nan,0\n0,1,9.5,1\n2,1,9.5,1\n");
+            "t,id,y\n0,2,8.5\n2,2,nan\n0,1,9.5\n2,1,9.5\n");
   expect_refused(ErrorCode::duplicate_times, {in, "-o", path("no.csv"), "--hz", "2"}, {"pass --group 'id'"});
   const std::string after = file("after.csv", "t,name,x\n0,cup,1\n1,cup,2\n0,box,1\n1,box,2\n");
   expect_refused(ErrorCode::times_not_sorted, {after, "-o", path("no.csv"), "--hz", "2"}, {"pass --group 'name'"});
