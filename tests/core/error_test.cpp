@@ -84,6 +84,7 @@ TEST(ErrorCatalogue, numbers_never_change) {
                                           {"cuda_failed", 75},
                                           {"earlier_cuda_error", 76},
                                           {"no_cuda_build", 77},
+                                          {"no_executor_build", 78},
                                           {"out_of_memory", 80},
                                           {"device_out_of_memory", 81},
                                           {"verification_failed", 90},
