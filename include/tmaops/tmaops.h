@@ -508,7 +508,7 @@ TMAOPS_API int tmaops_recording_reads_text(const char* name);
 // --- what this library has -------------------------------------------------------------------------------------------
 // Lists are read by index from 0 on; behind the last entry is null. What the pointers lead to is never freed.
 
-/// "0.1.0".
+/// For example "1.2.3".
 TMAOPS_API const char* tmaops_version(void);
 /// Git revision, 12 digits, with "-dirty" when the sources differed from it; "unknown" outside a checkout.
 TMAOPS_API const char* tmaops_revision(void);

@@ -7,7 +7,7 @@
 
 namespace tmaops {
 
-/// "0.1.0".
+/// For example "1.2.3".
 TMAOPS_API std::string_view version();
 /// Git revision, 12 digits, with "-dirty" when the sources differed from it; "unknown" outside a checkout.
 TMAOPS_API std::string_view revision();

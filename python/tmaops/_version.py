@@ -1,3 +1,3 @@
 """The package's version, which is that of the library (CMakeLists.txt)."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

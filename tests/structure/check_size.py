@@ -11,7 +11,7 @@ executor, which checks kernels in a build of its own, is not counted.
 import pathlib
 import sys
 
-CEILINGS = {"product": 46_200, "whole": 74_000}
+CEILINGS = {"product": 46_000, "whole": 73_800}
 GOALS = {"product": 40_000, "whole": 62_000}
 PRODUCT = ("include", "src", "python")
 WINGS = ("tool", "study", "measure", "datasets")
