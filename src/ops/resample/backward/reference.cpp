@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ops/resample/backward/problem.hpp"
-#include "ops/resample/options.hpp"
 #include "ops/resample/data_checks.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
 

@@ -23,8 +23,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/resample/options.hpp"
 #include "ops/resample/data_checks.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
 

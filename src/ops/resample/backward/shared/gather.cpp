@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "ops/resample/options.hpp"
 #include "ops/resample/data_checks.hpp"
+#include "ops/resample/options.hpp"
 #include "ops/resample/shared/definition.hpp"
 
 namespace tmaops::ops::resample_backward {
