@@ -38,7 +38,6 @@ Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 std::string chosen(const Problem& product) { return select(product, hopper(), "", "off").name(); }
-std::string tile(const Problem& product) { return select(product, hopper(), "", "off").config.text(); }
 
 Choice named(const std::string& name, const Problem& product) { return select(product, hopper(), name, "off"); }
 
