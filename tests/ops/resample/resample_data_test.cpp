@@ -263,11 +263,11 @@ TEST_P(ResampleData, extreme_values_go_through) {
   std::vector<float> out(5);
   resample(view(values.data(), {1, 5, 1}), view(x.data(), {5}), view(q.data(), {5}), view(out.data(), {1, 5, 1}),
            {.variant = GetParam()});
-  EXPECT_EQ(out[0], 0.5e30F);
+  EXPECT_FLOAT_EQ(out[0], 0.5e30F);
   EXPECT_EQ(out[1], 0);
   EXPECT_TRUE(out[2] == 0 && std::signbit(out[2]));
   EXPECT_EQ(out[3], 1e-40F);
-  EXPECT_EQ(out[4], 0.5e30F);
+  EXPECT_FLOAT_EQ(out[4], 0.5e30F);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, ResampleData, ::testing::ValuesIn(cpu_variants("resample")),

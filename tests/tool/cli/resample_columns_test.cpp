@@ -51,7 +51,7 @@ TEST_F(ResampleColumns, rows_of_each_value_of_a_group_are_an_episode) {
   EXPECT_NE(last.err.find("8 rows from 5 samples, 2 episodes"), std::string::npos) << last.err;
   // Again from its own output, by numbers, and with targets that an episode does not reach.
   EXPECT_EQ(text(path("out.csv"), {"--hz", "1", "--group", "name"}, "again.csv"),
-            "t,name,x\n0.0,cup,10.0\n1.0,cup,20.0\n0.0,box,0.0\n1.0,box,4.0\n2.0,box,8.0\n");
+            "t,name,x\n0,cup,10.0\n1,cup,20.0\n0,box,0.0\n1,box,4.0\n2,box,8.0\n");
   const std::string times = file("times.txt", "0\n2\n");
   EXPECT_EQ(text(in, {"--times", times, "--group", "id", "--columns", "id,y", "--outside", "nan"}),
             "t,id,y\n0,2,8.5\n2,2,nan\n0,1,9.5\n2,1,9.5\n");
