@@ -267,6 +267,7 @@ def make_table(spec, before, digests):
         names = [row["case"]] if "operator" in wanted else [row["operator"], row["case"]]
         cases.setdefault((" ".join(names), row["dtype"], row["temperature"]), {})[row["implementation"]] = row
     ratios = [RATIO.fullmatch(text) for text in filter(None, options["ratios"])]
+    quotients = [f"{ratio['above']} / {ratio['below']}" for ratio in ratios]
     shown = options["show"]
     if shown == [""]:
         shown = [] if ratios else list(dict.fromkeys(row["implementation"] for row in rows))
@@ -284,17 +285,15 @@ def make_table(spec, before, digests):
             ]
             for name in shown
         ]
-        for ratio in ratios:
-            lines.append(
-                [f"{ratio['above']} / {ratio['below']}", *(ratio_cell(ratio, found) for found in cases.values())]
-            )
+        for quotient, ratio in zip(quotients, ratios, strict=True):
+            lines.append([quotient, *(ratio_cell(ratio, found) for found in cases.values())])
     else:
         present = {name for found in cases.values() for name in found} - {"tmaops"}
         others = [name for name in shown if name in present]
         own = ["tmaops (variant)"] * (
             (others != [] or not ratios) and any("tmaops" in found for found in cases.values())
         )
-        lines = [["case", "dtype", *own, *others, *(f"{ratio['above']} / {ratio['below']}" for ratio in ratios)]]
+        lines = [["case", "dtype", *own, *others, *quotients]]
         for (case, dtype, temperature), found in cases.items():
             ours = found.get("tmaops")
             name = title(case, "", temperature) if len(temperatures) > 1 else case
@@ -303,11 +302,10 @@ def make_table(spec, before, digests):
                 + [time_cell(found.get(other), ours) for other in others]
                 + [ratio_cell(ratio, found) for ratio in ratios]
             )
-    lines.insert(1, ["---"] * len(lines[0]))
     of_ratios = {ratio[side] for ratio in ratios for side in ("above", "below")}
     used = [row for row in rows if row["implementation"] in {"tmaops", *shown, *of_ratios}]
-    text = "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |").replace("| --- |", "|---|") for line in lines)
-    text = re.sub(r"^\|---.*$", "|" + "---|" * len(lines[0]), text, count=1, flags=re.MULTILINE)
+    head, *rest = (f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+    text = "\n".join([head, "|" + "---|" * len(lines[0]), *rest])
     return f"{text}\n\n{source_line(path, document, used, before, digests)}\n"
 
 
