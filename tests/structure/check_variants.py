@@ -12,6 +12,7 @@
 3. A variant includes only its own folder, the shared/ of its home and of its operator, and problem.hpp; never another variant.
 4. Only select.cpp chooses.
 5. What a plan keeps has a type: no shared_ptr<const void>, and nothing is prepared aside.
+6. What a kernel has in shared memory has a type: no offset is added to the bytes of its storage by hand.
 
 A home is the folder that holds gpu/ and cpu/: src/ops/<operator>, forward/ and others in it, or study/<operator>. A study may
 include what its operator's variants share, never the other way.
@@ -29,6 +30,7 @@ LINE = re.compile(r'^TMAOPS_VARIANT\((\w+), (\w+), (cpu|cuda), \w+, "[^"]*"(.*)\
 CHOOSES = re.compile(r"\b(try_variant|best_choice|named_choice|first_variant|named_variant)\b")
 SELECTS = re.compile(r"(?<![\w.])select\(")
 UNTYPED = re.compile(r"shared_ptr<\s*const\s+void\s*>|\bprepared\b")
+OFFSET = re.compile(r"\bshared\.bytes\s*\+")
 LONGER = re.compile(r"^\| *`([\w/]+)` *\| *([\d,]+) *\| *(\w.*?) *\|$", re.MULTILINE)
 
 
@@ -144,6 +146,8 @@ def check_choosing(tree):
             found.append(f"{name}: {match.group(1)}, but only select.cpp chooses")
         if FOLDER.match(name) and SELECTS.search(code):
             found.append(f"{name}: a variant calls select()")
+        if name.endswith((".cu", ".cuh")) and (match := OFFSET.search(code)):
+            found.append(f"{name}: '{match.group(0)}': an array in shared memory has a type and a name")
         if match := UNTYPED.search(code):
             found.append(f"{name}: {match.group(0)}: what is kept has a type")
     return found
@@ -190,6 +194,7 @@ def self_test():
         ({"ops/gemm/api.cpp": "first_variant(table);"}, "", "only select.cpp chooses"),
         ({"ops/gemm/cpu/two/two.cpp": "const auto choice = select(problem, device);"}, "", "calls select"),
         ({"ops/gemm/cpu/two/two.cpp": "std::shared_ptr<const void> kept;"}, "", "has a type"),
+        ({"ops/gemm/gpu/one/kernel.cu": kernel + "load(shared.bytes + job.rows_at);\n"}, "", "has a type and a name"),
     ]
     for change, contributing, expected in cases:
         found = check(Tree({**good, **change}, contributing))

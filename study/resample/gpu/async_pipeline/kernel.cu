@@ -37,8 +37,9 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ P
     ::cuda::memcpy_async(threads, to, from, ::cuda::aligned_size_t<16>(static_cast<std::size_t>(bytes)), pipeline);
     pipeline.producer_commit();
   };
-  fetch(shared.bytes, tile.times + static_cast<std::int64_t>(block.time_unit) * 16, tile.time_bytes);
-  fetch(shared.bytes + tile.rows_at, values + static_cast<std::int64_t>(block.first_row) * block.width,
+  fetch(array_of(shared.bytes, tile.times_held), tile.times + static_cast<std::int64_t>(block.time_unit) * 16,
+        tile.time_bytes);
+  fetch(array_of(shared.bytes, tile.rows_held), values + static_cast<std::int64_t>(block.first_row) * block.width,
         tile.row_capacity * block.width);
 
   // Search.
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ P
   device::let_next_kernel_start();
   __syncthreads();
   const RowBytes rows{values, block.width, block.output(tile, 0), block.width};
-  write_window_rows<Value>(tile.chunks, {shared.bytes + tile.rows_at, {block.first_row, tile.row_capacity}, rows, true},
+  write_window_rows<Value>(tile.chunks,
+                           {array_of(shared.bytes, tile.rows_held), {block.first_row, tile.row_capacity}, rows, true},
                            at, t, active);
 }
 

@@ -6,6 +6,7 @@
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/window_rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/slice.cuh"
 
 namespace tmaops::ops::resample::persistent {
@@ -63,11 +64,11 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     const auto row_bytes_wanted = static_cast<std::uint32_t>(near.count * width);
     shared.times[stage] = {times.held, times.shift};
     shared.near[stage] = near;
-    unsigned char* to = shared.bytes + stage * job.stage_bytes;
+    unsigned char* to = array_of(shared.bytes, SharedArray<unsigned char>{stage * job.stage_bytes});
     producer.expect(stage, times.bytes + row_bytes_wanted);
-    if (times.bytes > 0) device::bulk_load(to, times.from, times.bytes, producer.full(stage));
+    if (times.bytes > 0) device::bulk_load(array_of(to, kFirstArray), times.from, times.bytes, producer.full(stage));
     if (row_bytes_wanted > 0)
-      device::bulk_load(to + tile.rows_at,
+      device::bulk_load(array_of(to, tile.rows),
                         row_bytes<Value>(call, item.b).values + static_cast<std::int64_t>(near.first) * width,
                         row_bytes_wanted, producer.full(stage));
   };
@@ -88,16 +89,18 @@ __global__ void __launch_bounds__(kTileThreads) kernel(const __grid_constant__ J
     Time q{};
     if (active) q = target_time<Time>(call.line, item.b, t);
     const int stage = consumer.acquire();
-    const unsigned char* held = shared.bytes + stage * job.stage_bytes;
+    const unsigned char* held = array_of(shared.bytes, SharedArray<unsigned char>{stage * job.stage_bytes});
     const Held times = shared.times[stage];
     Place<int> at{0, missing()};
     if (active) {
-      if (of.samples > 0) at = locate(call, of, reinterpret_cast<const Time*>(held + times.shift), times.range, q);
+      if (of.samples > 0)
+        at = locate(call, of, reinterpret_cast<const Time*>(array_of(held, kFirstArray) + times.shift), times.range, q);
       write_valid(call, item.b, t, at.weight);
     }
     write_window_rows<Value>(
-        tile.chunks, Window{held + tile.rows_at, shared.near[stage], row_bytes<Value>(call, item.b), of.samples > 0},
-        at, t, active);
+        tile.chunks,
+        Window{array_of(held, tile.rows), shared.near[stage], row_bytes<Value>(call, item.b), of.samples > 0}, at, t,
+        active);
     __syncwarp();
     if (device::lane_index() == 0) consumer.release(stage);
     if (threadIdx.x == 0 && next < job.items) {
@@ -119,7 +122,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments);
   const Tile tile = make_tile(problem, call.longest_target, kMostStageBytes);
-  const int stage_bytes = round_up(tile.end_at, 128);
+  const int stage_bytes = round_up(tile.shared_end, 128);
   const int shared_bytes = kStages * stage_bytes + static_cast<int>(offsetof(Storage, bytes));
   const auto tiles = static_cast<std::uint32_t>((call.longest_target + tile.targets - 1) / tile.targets);
   const auto items = static_cast<std::uint32_t>(tiles * problem.batch);

@@ -31,11 +31,13 @@ NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, i
   }
   cut.time_bytes = slice_bytes(cut.time_capacity, time_bytes);
   cut.copied_row_bytes = slice_bytes(cut.row_capacity, row_bytes);
-  cut.rows_at = round_up(cut.time_bytes, 128);
-  cut.strips_at = cut.rows_at + round_up(cut.copied_row_bytes + 16, 128);  // combine_known reads a word too many
   cut.stores_tile = stores_tile;
   cut.strip_bytes = kWarp * cut.row_bytes + (stores_tile ? 0 : 16);
-  cut.end_at = cut.strips_at + threads / kWarp * cut.strip_bytes;
+  SharedLayout layout;
+  layout.add<unsigned char>(cut.time_bytes);
+  cut.rows = layout.add<unsigned char>(cut.copied_row_bytes + 16);  // combine_known reads a word too many
+  cut.strips = layout.add<unsigned char>(threads / kWarp * cut.strip_bytes);
+  cut.shared_end = layout.end();
   return cut;
 }
 

@@ -113,18 +113,20 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   tile.time_bytes = static_cast<int>(std::min<std::int64_t>(slice_bytes(capacity, time_bytes), tensor_bytes));
   tile.time_limit = tile.samples - capacity;
   tile.time_unit_limit = static_cast<int>((tensor_bytes - tile.time_bytes) / 16);
-  tile.times_at = round_up(tile.tile * cut.spot_bytes, 16);
-  tile.rows_at = tile.end_at = round_up(tile.times_at + tile.time_bytes, 128);
   if (cut.rows == Rows16::in_shared) {
     tile.row_capacity = window_capacity(problem, problem.target, tile.tile, tile.row_margin, kMostRowBytes / row_bytes);
     tile.row_limit = tile.samples - tile.row_capacity;
-    tile.end_at += tile.row_capacity * row_bytes;
   }
+  SharedLayout layout;
+  layout.add<Spot>(cut.leaves_spots ? tile.tile : 0);
+  tile.times_held = layout.add<unsigned char>(tile.time_bytes, 16);
+  tile.rows_held = layout.add<unsigned char>(tile.row_capacity * row_bytes);
+  tile.shared_end = layout.end();
 
-  constexpr std::int64_t kBlocksEach = 4;  // of a multiprocessor
+  constexpr std::uint32_t kBlocksEach = 4;  // of a multiprocessor
+  const std::int64_t at_once = std::int64_t{kBlocksEach} * device_info(problem.device).multiprocessors;
   const std::int64_t blocks =
-      std::min({std::int64_t{kAheadBlocks}, kBlocksEach * device_info(problem.device).multiprocessors,
-                (problem.target + tile.tile - 1) / tile.tile * problem.batch});
+      std::min({at_once, std::int64_t{kMostAheadBlocks}, (problem.target + tile.tile - 1) / tile.tile * problem.batch});
   if (cut.ahead_times > 0) {
     const MemoryRange targets = memory_of(arguments.timeline.target, problem.batch, problem.target, 1, problem.times);
     const std::int64_t target_bytes = targets.end - targets.begin;

@@ -10,6 +10,7 @@
 #include "ops/resample/forward/shared/plain.hpp"
 #include "ops/resample/forward/shared/plain_place.cuh"
 #include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 
 namespace tmaops::ops::resample::gpu {
 
@@ -17,7 +18,7 @@ namespace tmaops::ops::resample::gpu {
 struct Windows {
   device::Barrier times_ready;
   device::Barrier rows_ready;                   // also says that targets are located, where some warps locate them
-  alignas(128) unsigned char bytes[96 * 1024];  // located targets, times, rows
+  alignas(128) unsigned char bytes[96 * 1024];  // spots, times, rows
 };
 
 /// A block's trajectory, targets and windows.
@@ -61,7 +62,7 @@ __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
 __device__ __forceinline__ void fetch_share(const Ahead& ahead, device::CacheHint hint) {
   const std::uint32_t block = blockIdx.y * gridDim.x + blockIdx.x;
   const std::uint32_t from = block * ahead.share;
-  if (block < kAheadBlocks && from < ahead.units)
+  if (block < kMostAheadBlocks && from < ahead.units)
     device::bulk_prefetch(ahead.from + static_cast<std::int64_t>(from) * 16, min(ahead.share, ahead.units - from) * 16,
                           hint);
 }
@@ -80,7 +81,7 @@ __device__ __forceinline__ void fetch_ahead(const PlainTile& tile) {
 __device__ __forceinline__ void fetch_times(const PlainTile& tile, const PlainBlock& block, unsigned char* shared,
                                             device::Barrier& ready) {
   device::arrive_expect_bytes(ready, static_cast<std::uint32_t>(tile.time_bytes));
-  device::bulk_load(shared + tile.times_at, tile.times + static_cast<std::int64_t>(block.time_unit) * 16,
+  device::bulk_load(array_of(shared, tile.times_held), tile.times + static_cast<std::int64_t>(block.time_unit) * 16,
                     static_cast<std::uint32_t>(tile.time_bytes), ready);
 }
 
@@ -90,7 +91,7 @@ __device__ __forceinline__ void fetch_rows(const PlainTile& tile, const PlainBlo
   const auto bytes = static_cast<std::uint32_t>(rows.count * block.width);
   device::arrive_expect_bytes(ready, bytes);
   const std::int64_t unit = block.value_unit(tile, rows.first);
-  device::bulk_load(shared + tile.rows_at, tile.values + unit * 16, bytes, ready);
+  device::bulk_load(array_of(shared, tile.rows_held), tile.values + unit * 16, bytes, ready);
 }
 
 /// Issues the copies of both windows, the rows guessed; one thread.
@@ -111,7 +112,7 @@ __device__ __forceinline__ Place<int> plain_place(const PlainTile& tile, const P
                                                   const unsigned char* shared, Time q) {
   const int first = max(block.time_base, 0);
   const int end = min(block.time_base + tile.time_bytes / static_cast<int>(sizeof(Time)), tile.samples);
-  const auto* window = reinterpret_cast<const Time*>(shared + tile.times_at) + (first - block.time_base);
+  const auto* window = reinterpret_cast<const Time*>(array_of(shared, tile.times_held)) + (first - block.time_base);
   const auto* times = reinterpret_cast<const Time*>(tile.times) + block.b * tile.time_stride;
   return place_in(tile.interpolation, find_interval(times, tile.samples, window, Range{first, end - first}, q), q);
 }

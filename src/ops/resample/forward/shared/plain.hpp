@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "ops/resample/shared/shared_layout.hpp"
 #include "ops/resample/shared/sizes.hpp"
 
 namespace tmaops::ops::resample::gpu {
@@ -43,7 +44,7 @@ struct Ahead {
   std::uint32_t units = 0;
   std::uint32_t share = 0;  // 0: nothing is fetched
 };
-inline constexpr std::uint32_t kAheadBlocks = 528;    // at most
+inline constexpr std::uint32_t kMostAheadBlocks = 528;
 inline constexpr std::int64_t kAheadBytes = 4 << 20;  // of each tensor
 
 /// Whether a kernel copies a window of rows to shared memory, or reads those it needs from global memory.
@@ -57,29 +58,30 @@ struct alignas(8) Spot {
 };
 
 /// A plain call cut into tiles of consecutive targets, one per block, passed to kernels by value. What a block can be
-/// spared is worked out here. Shared memory: located targets, times, rows.
+/// spared is worked out here. Located targets, where there are any, stand first in shared memory.
 struct PlainTile : PlainCall {
-  Chunks chunks;                  // of a row
-  int tile;                       // targets per block
-  int targets_per_warp;           // where warps keep to themselves
-  int lane_shift;                 // log2 of the lanes that share a target, where they do
-  int step;                       // targets that a block combines at a time, one chunk per thread
-  int time_margin, row_margin;    // samples
-  int time_limit, row_limit;      // the last sample that a window may begin with
-  int time_unit_limit;            // the same in chunks of the whole tensor
-  int time_bytes, row_capacity;   // of the windows: bytes, samples
-  int times_at, rows_at, end_at;  // in shared memory
-  Ahead ahead[3];                 // times, target times, first values
-  Ahead burst;                    // values, behind the block's own copies
+  Chunks chunks;                 // of a row
+  int tile;                      // targets per block
+  int targets_per_warp;          // where warps keep to themselves
+  int lane_shift;                // log2 of the lanes that share a target, where they do
+  int step;                      // targets that a block combines at a time, one chunk per thread
+  int time_margin, row_margin;   // samples
+  int time_limit, row_limit;     // the last sample that a window may begin with
+  int time_unit_limit;           // the same in chunks of the whole tensor
+  int time_bytes, row_capacity;  // of the windows: bytes, samples
+  SharedArray<unsigned char> times_held, rows_held;
+  int shared_end;
+  Ahead ahead[3];  // times, target times, first values
+  Ahead burst;     // values, behind the block's own copies
 };
 
 /// How a plain call is to be cut.
 struct PlainCut {
   int threads = 128;
-  int targets = 0;           // per block
-  int targets_per_warp = 0;  // where warps keep to themselves
-  int lanes = 1;             // that share a target, a power of two
-  int spot_bytes = 0;        // of what is left about each located target
+  int targets = 0;            // per block
+  int targets_per_warp = 0;   // where warps keep to themselves
+  int lanes = 1;              // that share a target, a power of two
+  bool leaves_spots = false;  // of located targets, in shared memory
   int time_margin = 4;
   Rows16 rows = Rows16::in_memory;
   int row_margin = 4;

@@ -5,6 +5,9 @@
 
 namespace tmaops::ops::resample::gpu {
 
+/// The places of located targets.
+__device__ __forceinline__ Spot* spots_of(unsigned char* shared) { return array_of(shared, SharedArray<Spot>{}); }
+
 /// Leaves the place of target t in shared memory.
 template <Rows16 rows, class Time>
 __device__ __forceinline__ void locate_target(const PlainTile& tile, const PlainBlock& block, unsigned char* shared,
@@ -13,7 +16,7 @@ __device__ __forceinline__ void locate_target(const PlainTile& tile, const Plain
   Spot spot{at.row, at.weight};
   if (rows == Rows16::in_shared)
     spot.at = holds(tile, block.first_row, at) ? (at.row - block.first_row) * block.width : ~at.row;
-  reinterpret_cast<Spot*>(shared)[t] = spot;
+  spots_of(shared)[t] = spot;
 }
 
 /// How many warps locate_targets() keeps busy: so often it arrives at `placed`.
@@ -46,8 +49,8 @@ __device__ __forceinline__ void combine_spots(const PlainTile& tile, const Plain
   const int first = row_of(tile.chunks, thread);
   const int column = (thread - first * tile.chunks.count) * 16;
   const int end = first < tile.step ? block.targets : 0;  // the block need not be a multiple of a row
-  const auto* spots = reinterpret_cast<const Spot*>(shared);
-  const unsigned char* held = shared + tile.rows_at + column;
+  const Spot* spots = spots_of(shared);
+  const unsigned char* held = array_of(shared, tile.rows_held) + column;
   const unsigned char* values = tile.values + static_cast<std::int64_t>(block.value_unit(tile, 0)) * 16 + column;
   unsigned char* output = block.output(tile, 0) + column;
 #pragma unroll 1

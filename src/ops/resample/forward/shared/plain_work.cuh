@@ -12,7 +12,7 @@ Work plain_work(const LaunchSite& site, const Problem& problem, const Arguments&
   Work work(site, problem.device);
   const PlainTile tile = make_plain_tile(problem, arguments, cut);
   const LaunchShape shape = tile_launch(problem, arguments, problem.target, tile.tile, cut.threads,
-                                        static_cast<int>(offsetof(Storage, bytes)) + tile.end_at);
+                                        static_cast<int>(offsetof(Storage, bytes)) + tile.shared_end);
   add(work, shape, tile);
   return work;
 }

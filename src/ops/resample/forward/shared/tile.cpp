@@ -20,11 +20,14 @@ Tile make_tile(const Problem& problem, std::int64_t longest_target, int most_byt
   tile.row_margin = row_margin(problem, tile.time_margin);
   tile.time_capacity =
       window_capacity(problem, longest_target, tile.targets, tile.time_margin, kMostTimeBytes / time_bytes - 4);
+  SharedLayout layout;
   tile.time_bytes = slice_bytes(tile.time_capacity, time_bytes);
-  tile.rows_at = round_up(tile.time_bytes, 128);
+  layout.add<unsigned char>(tile.time_bytes);
+  tile.rows = layout.add<unsigned char>(0);
   tile.row_capacity = window_capacity(problem, longest_target, tile.targets, tile.row_margin,
-                                      (most_bytes - tile.rows_at) / problem.row_bytes());
-  tile.end_at = tile.rows_at + tile.row_capacity * static_cast<int>(problem.row_bytes());
+                                      (most_bytes - tile.rows.at) / problem.row_bytes());
+  layout.add<unsigned char>(tile.row_capacity * problem.row_bytes(), 1);
+  tile.shared_end = layout.end();
   return tile;
 }
 

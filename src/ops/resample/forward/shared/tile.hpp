@@ -1,6 +1,7 @@
 // A tile of targets of a general call, and the windows of times and 16-byte rows that it needs.
 #pragma once
 
+#include "ops/resample/shared/shared_layout.hpp"
 #include "ops/resample/shared/sizes.hpp"
 
 namespace tmaops::ops::resample::gpu {
@@ -9,7 +10,7 @@ inline constexpr int kTileThreads = 128;
 /// Shared memory of a tile. More leaves too few blocks per multiprocessor to hide the latency.
 inline constexpr int kMostTileBytes = 64 * 1024;
 
-/// Fixed on the host. Shared memory: times, rows.
+/// Fixed on the host.
 struct Tile {
   Chunks chunks;
   int targets;           // per block
@@ -17,7 +18,8 @@ struct Tile {
   int time_margin, row_margin;
   int time_capacity, row_capacity;  // samples
   int time_bytes;                   // of the largest copy
-  int rows_at, end_at;
+  SharedArray<unsigned char> rows;  // behind the times, which stand first
+  int shared_end;
 };
 
 /// Targets per warp, so that a lane has about eight chunks to make.

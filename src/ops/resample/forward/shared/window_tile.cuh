@@ -6,6 +6,7 @@
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/tile.hpp"
 #include "ops/resample/forward/shared/window_rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/slice.cuh"
 
 namespace tmaops::ops::resample::gpu {
@@ -40,8 +41,8 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
   const Range near = guess(of.pace, begin, of.samples, tile.row_margin, tile.row_capacity);
   if (leader) {
     const Slice times = time_slice(call, of, guess(of.pace, begin, of.samples, tile.time_margin, tile.time_capacity));
-    load_slice(shared.bytes, times, shared.times_ready);
-    load_rows(b, near, rows, shared.bytes + tile.rows_at);
+    load_slice(array_of(shared.bytes, kFirstArray), times, shared.times_ready);
+    load_rows(b, near, rows, array_of(shared.bytes, tile.rows));
     shared.times = {times.held, times.shift};
   }
 
@@ -51,20 +52,22 @@ __device__ __forceinline__ void run_window_tile(WindowStorage& shared, const Cal
   device::wait(shared.times_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    if (of.samples > 0) at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + held.shift), held.range, q);
+    const auto* window = reinterpret_cast<const Time*>(array_of(shared.bytes, kFirstArray) + held.shift);
+    if (of.samples > 0) at = locate(call, of, window, held.range, q);
     write_valid(call, b, t, at.weight);
   }
 
   // Combine.
   device::wait(shared.rows_ready, 0);
   device::let_next_kernel_start();
-  write_window_rows<Value>(tile.chunks, Window{shared.bytes + tile.rows_at, near, rows, of.samples > 0}, at, t, active);
+  write_window_rows<Value>(tile.chunks, Window{array_of(shared.bytes, tile.rows), near, rows, of.samples > 0}, at, t,
+                           active);
 }
 
 inline LaunchShape window_launch(const Problem& problem, const Arguments& arguments, const Call& call,
                                  const Tile& tile) {
   return tile_launch(problem, arguments, call.longest_target, tile.targets, kTileThreads,
-                     static_cast<int>(offsetof(WindowStorage, bytes)) + tile.end_at);
+                     static_cast<int>(offsetof(WindowStorage, bytes)) + tile.shared_end);
 }
 
 }  // namespace tmaops::ops::resample::gpu

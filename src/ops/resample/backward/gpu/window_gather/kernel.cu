@@ -13,6 +13,7 @@
 #include "ops/resample/backward/gpu/window_gather/targets.cuh"
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/sizes.hpp"
 #include "ops/resample/shared/slice.cuh"
 
@@ -34,6 +35,9 @@ struct Storage {
   alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, timestamps, gradients, strips
 };
 
+/// The parts stand first in shared memory.
+constexpr SharedArray<Part> kParts{};
+
 struct Job {
   Call call;  // values: grad_values, written; output: grad_output, read
   Pace pace;  // targets per sample
@@ -44,10 +48,12 @@ struct Job {
   int channels;
   int width;  // bytes of a row
   int samples_per_warp;
-  int margin;                                                        // targets
-  int window;                                                        // targets
-  int row_capacity;                                                  // gradients in shared memory
-  int bounds_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
+  int margin;        // targets
+  int window;        // targets
+  int row_capacity;  // gradients in shared memory
+  SharedArray<int> bounds;
+  SharedArray<unsigned char> times, rows, strips;
+  int strip_bytes, shared_end;
 };
 
 /// Adds `part` times up to 16 bytes of a gradient.
@@ -94,9 +100,9 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
   const Pace pace = packed ? pace_of(tile.targets, tile.samples) : job.pace;
   const unsigned char* gradients = static_cast<const unsigned char*>(call.output.data) +
                                    call.output.first(tile.b) * static_cast<std::int64_t>(sizeof(Value));
-  auto* parts = reinterpret_cast<Part*>(shared.bytes);
-  auto* bounds = reinterpret_cast<int*>(shared.bytes + job.bounds_at);
-  void* source_times = shared.bytes + job.times_at;
+  Part* parts = array_of(shared.bytes, kParts);
+  int* bounds = array_of(shared.bytes, job.bounds);
+  void* source_times = array_of(shared.bytes, job.times);
   const Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
   bool ordered = true;
   with_times(call, tile, source_times, [&]<class Time>(const TileTargets<Time>& times) {
@@ -139,7 +145,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
         slice_of(gradients, job.width, {window.first + (fast ? bounds[0] : 0), min(max(count, 0), job.row_capacity)},
                  job.gradients);
     shared.rows = {slice.held, slice.shift};
-    load_slice(shared.bytes + job.rows_at, slice, shared.rows_ready);
+    load_slice(array_of(shared.bytes, job.rows), slice, shared.rows_ready);
   }
 
   // Add up.
@@ -149,7 +155,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
                         call.values.first(tile.b) * static_cast<std::int64_t>(sizeof(Value)) +
                         static_cast<std::int64_t>(tile.begin + first) * job.width;
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(made) & 15);
-  unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
+  unsigned char* strip = array_of(shared.bytes, job.strips) + device::warp_index() * job.strip_bytes;
   const int items = max(count, 0) * job.chunks.count;
   const auto write = [&](int row, int column, const Unpacked<Value>& sum, int present) {
     if constexpr (whole) {
@@ -182,7 +188,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
       };
       const int local = window.first + low - rows.range.first;
       if (local >= 0 && local + high - low <= rows.range.count)
-        sum_up(shared.bytes + job.rows_at + rows.shift + local * job.width + column * 16);
+        sum_up(array_of(shared.bytes, job.rows) + rows.shift + local * job.width + column * 16);
       else
         sum_up(gradients + static_cast<std::int64_t>(window.first + low) * job.width + column * 16);
       write(row, column, sum, present);
@@ -269,12 +275,14 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
   job.window = static_cast<int>(std::min<std::int64_t>(spanned + 2 * job.margin, call.longest_target));
   job.row_capacity = static_cast<int>(
       std::min<std::int64_t>(std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
-  job.bounds_at = round_up(std::max(job.window, 1) * static_cast<int>(sizeof(Part)), 128);
-  job.times_at = job.bounds_at + round_up((tile + 2) * static_cast<int>(sizeof(int)), 128);
-  job.rows_at = job.times_at + round_up((tile + 2) * static_cast<int>(size_of(problem.times)), 128);
-  job.strips_at = job.rows_at + round_up(slice_bytes(job.row_capacity, job.width), 128);
   job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.samples_per_warp * job.width + 31) / 16 * 16;
-  job.end_at = job.strips_at + warps * job.strip_bytes;
+  SharedLayout layout;
+  layout.add<Part>(std::max(job.window, 1));
+  job.bounds = layout.add<int>(tile + 2);
+  job.times = layout.add<unsigned char>((tile + 2) * static_cast<int>(size_of(problem.times)));
+  job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));
+  job.strips = layout.add<unsigned char>(warps * job.strip_bytes);
+  job.shared_end = layout.end();
   return job;
 }
 
@@ -290,7 +298,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const int tile = job.samples_per_warp * (threads / kWarp);
   LaunchShape shape{.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch),
                     .block = static_cast<unsigned>(threads),
-                    .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at,
+                    .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.shared_end,
                     .dependent = arguments.dependent_launch};
   if (const int parts = order_parts(problem, call.longest_target); parts > 0) {
     const auto bytes = static_cast<std::size_t>(problem.batch * parts);

@@ -43,7 +43,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const int row = static_cast<int>(problem.row_bytes() / 16);
   PlainCut cut = windows_cut(problem, row >= 32 ? kMostThreads : 128);
   cut.targets = kChunks * std::max(1, cut.threads / row);
-  cut.spot_bytes = sizeof(Spot);
+  cut.leaves_spots = true;
   return plain_work<Windows>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
     with_types(problem, [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, tile); });
   });

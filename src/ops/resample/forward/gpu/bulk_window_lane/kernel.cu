@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(chunks == 4 ? 128 : 256, chunks == 4 ? 8 : 6)
   uint4 a[chunks];
   uint4 b[chunks];
   if (holds(tile, block.first_row, at)) {
-    const unsigned char* from = shared.bytes + tile.rows_at + (at.row - block.first_row) * block.width + column;
+    const unsigned char* from =
+        array_of(shared.bytes, tile.rows_held) + (at.row - block.first_row) * block.width + column;
 #pragma unroll
     for (int k = 0; k < chunks; ++k) {
       a[k] = *reinterpret_cast<const uint4*>(from + k * step);

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ Pl
   // Combine.
   const auto begin = static_cast<int>(threadIdx.x) / device::kWarpThreads * tile.targets_per_warp;
   const int end = min(begin + tile.targets_per_warp, block.targets);
-  const auto* spots = reinterpret_cast<const Spot*>(shared.bytes);
+  const Spot* spots = spots_of(shared.bytes);
   for (int column = device::lane_index() * 16; column < block.width; column += device::kWarpThreads * 16) {
     unsigned char* to = block.output(tile, begin) + column;
     Spot loaded{0, missing()};
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, 4) kernel(const __grid_constant__ Pl
         const int second = two ? block.width : 0;
         uint4 next;
         if (spot.at >= 0) {
-          const unsigned char* from = shared.bytes + tile.rows_at + spot.at + column;
+          const unsigned char* from = array_of(shared.bytes, tile.rows_held) + spot.at + column;
           raw = *reinterpret_cast<const uint4*>(from);
           next = *reinterpret_cast<const uint4*>(from + second);
         } else {
@@ -93,7 +93,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   PlainCut cut = windows_cut(problem, kThreads);
   cut.targets = kThreads / kWarp * kStrand;
   cut.targets_per_warp = kStrand;
-  cut.spot_bytes = sizeof(Spot);
+  cut.leaves_spots = true;
   cut.burst = burst_bytes(problem);
   cut.ahead_times = cut.burst > 0 ? kAheadBytes : 0;
   cut.ahead_values = std::min(cut.burst, kAheadBytes);

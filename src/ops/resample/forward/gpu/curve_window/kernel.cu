@@ -6,6 +6,7 @@
 #include "ops/resample/forward/shared/pieces.cuh"
 #include "ops/resample/shared/bracket.cuh"
 #include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/slice.cuh"
 
 namespace tmaops::ops::resample::curve_window {
@@ -25,6 +26,9 @@ struct Storage {
   alignas(128) unsigned char bytes[96 * 1024];  // spots, pieces, timestamps, rows, strips: as much as the tile needs
 };
 
+/// The spots stand first in shared memory.
+constexpr SharedArray<CurveSpot> kSpots{};
+
 struct Job {
   Call call;
   Pieces pieces;
@@ -32,7 +36,9 @@ struct Job {
   int channels, width;  // values and bytes of a row
   int targets_per_warp, time_margin, row_margin;
   int time_capacity, row_capacity;
-  int pieces_at, times_at, rows_at, strips_at, strip_bytes, end_at;  // in shared memory
+  SharedArray<Piece> kinds;
+  SharedArray<unsigned char> times, rows, strips;
+  int strip_bytes, shared_end;
 };
 
 /// Fetches the windows and writes the spots of targets [begin, begin + count), one per thread.
@@ -45,10 +51,10 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   if (mine < count) q = target_time<Time>(job.call.line, b, begin + mine);
   if (leader) {
     const Slice times = time_slice(job.call, of, guess(of.pace, begin, of.samples, job.time_margin, job.time_capacity));
-    load_slice(shared.bytes + job.times_at, times, shared.times_ready);
+    load_slice(array_of(shared.bytes, job.times), times, shared.times_ready);
     const Slice near =
         row_slice(job.call, values, job.width, guess(of.pace, begin, of.samples, job.row_margin, job.row_capacity));
-    load_slice(shared.bytes + job.rows_at, near, shared.rows_ready);
+    load_slice(array_of(shared.bytes, job.rows), near, shared.rows_ready);
     shared.times = {times.held, times.shift};
     shared.rows = {near.held, near.shift};
   }
@@ -57,7 +63,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const Range held = shared.rows.range;
   device::wait(shared.times_ready, 0);
   if (mine >= count) return;
-  const auto* window = reinterpret_cast<const Time*>(shared.bytes + job.times_at + times.shift);
+  const auto* window = reinterpret_cast<const Time*>(array_of(shared.bytes, job.times) + times.shift);
   Place<int> at{0, missing()};
   Neighbours around;
   if (of.samples > 0) {
@@ -73,7 +79,7 @@ __device__ __forceinline__ void locate_targets(const Job& job, Storage& shared, 
   const int row = at.row - held.first;
   const int lowest = row - (two && around.before >= 0.0f ? 1 : 0);
   const int highest = row + (two ? 1 : 0) + (two && around.after >= 0.0f ? 1 : 0);
-  reinterpret_cast<CurveSpot*>(shared.bytes)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
+  array_of(shared.bytes, kSpots)[mine] = make_spot(row, at, around, lowest >= 0 && highest < held.count);
 }
 
 template <class Value, RowsAre rows_are>
@@ -85,7 +91,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   if (b >= call.line.batch) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
   if (leader) init_barriers(shared);
-  auto* pieces = reinterpret_cast<Piece*>(shared.bytes + job.pieces_at);
+  Piece* pieces = array_of(shared.bytes, job.kinds);
   for (int k = static_cast<int>(threadIdx.x); k < job.chunks.count; k += kThreads) pieces[k] = job.pieces.at[k];
   device::wait_for_previous_kernel();
 
@@ -105,13 +111,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   device::let_next_kernel_start();
   constexpr int values = Unpacked<Value>::count;
   const Held near = shared.rows;
-  const unsigned char* held = shared.bytes + job.rows_at + near.shift;
-  const auto* spots = reinterpret_cast<const CurveSpot*>(shared.bytes);
+  const unsigned char* held = array_of(shared.bytes, job.rows) + near.shift;
+  const CurveSpot* spots = array_of(shared.bytes, kSpots);
   const int first = device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, targets - first);
   unsigned char* output = rows.output + static_cast<std::int64_t>(begin + first) * job.width;
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(output) & 15);
-  unsigned char* strip = shared.bytes + job.strips_at + device::warp_index() * job.strip_bytes;
+  unsigned char* strip = array_of(shared.bytes, job.strips) + device::warp_index() * job.strip_bytes;
   const int items = count * job.chunks.count;
   for (int item = device::lane_index(); item < items; item += device::kWarpThreads) {
     const int target = row_of(job.chunks, item);
@@ -153,12 +159,14 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
   job.row_margin = std::min(job.time_margin, std::max(4, 2048 / job.width));
   job.time_capacity = window_capacity(problem, call.longest_target, tile, job.time_margin, kMostTimeBytes / time_bytes);
   job.row_capacity = window_capacity(problem, call.longest_target, tile, job.row_margin, kMostRows / job.width);
-  job.pieces_at = round_up(tile * static_cast<int>(sizeof(CurveSpot)), 128);
-  job.times_at = job.pieces_at + round_up(job.chunks.count * static_cast<int>(sizeof(Piece)), 128);
-  job.rows_at = job.times_at + round_up(slice_bytes(job.time_capacity, time_bytes), 128);
-  job.strips_at = job.rows_at + round_up(slice_bytes(job.row_capacity, job.width), 128);
   job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.targets_per_warp * job.width + 31) / 16 * 16;
-  job.end_at = job.strips_at + kWarps * job.strip_bytes;
+  SharedLayout layout;
+  layout.add<CurveSpot>(tile);
+  job.kinds = layout.add<Piece>(job.chunks.count);
+  job.times = layout.add<unsigned char>(slice_bytes(job.time_capacity, time_bytes));
+  job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));
+  job.strips = layout.add<unsigned char>(kWarps * job.strip_bytes);
+  job.shared_end = layout.end();
   return job;
 }
 
@@ -171,7 +179,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = device_call(work, one_group, arguments);
   const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
   const Job job = make_job(problem, call, rows_are);
-  const int shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.end_at;
+  const int shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.shared_end;
   const LaunchShape shape =
       tile_launch(problem, arguments, call.longest_target, job.targets_per_warp * kWarps, kThreads, shared_bytes);
   with_value_type(problem.values, [&]<class Value>(Value*) {

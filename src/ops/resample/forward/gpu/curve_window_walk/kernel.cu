@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) kernel(const __grid
   bool slow = false;
   if (thread < block.targets) slow = leave_stop<Walk>(walk, shared.bytes, found, rows, thread);
   // The end of each strand, and of the targets.
-  auto* stops = reinterpret_cast<Stop*>(shared.bytes + walk.stops_at);
+  Stop* stops = array_of(shared.bytes, walk.stops);
   if (thread < kWalkTargets / kStrandTargets)
     stops[stop_index(thread * kStrandTargets) + kStrandTargets].at = Stop::kEnd;
   if (thread == 0 && block.targets < kWalkTargets) stops[stop_index(block.targets)].at = Stop::kEnd;
@@ -76,12 +76,12 @@ __global__ void __launch_bounds__(kWalkThreads, kWalkBlocks) kernel(const __grid
   const int column = device::lane_index() * bytes;
   bool good = true;
   for (int at = column; at < block.width; at += device::kWarpThreads * bytes)
-    good &= walk_strand<Value, Walk>(first, shared.bytes, tile.rows_at + at, walk.rates_at, block.width,
+    good &= walk_strand<Value, Walk>(first, shared.bytes, tile.rows_held.at + at, walk.rates.at, block.width,
                                      block.output(tile, begin) + at);
   if (!any_slow && good) return;
   walk_slowly<Value, Walk>(block.output(tile, begin),
                            tile.values + static_cast<std::int64_t>(block.value_unit(tile, 0)) * 16, block.width, first,
-                           reinterpret_cast<const SlowStop*>(shared.bytes + walk.slow_at) + begin, count, !good);
+                           array_of(shared.bytes, walk.slow) + begin, count, !good);
 }
 
 WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
@@ -100,10 +100,12 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
   WalkTile walk{};
   walk.tile = make_plain_tile(problem, arguments, cut);
   walk.tile.interpolation = Interpolation::linear;  // places keep their weights
-  walk.stops_at = round_up(walk.tile.end_at, 16);
-  walk.slow_at = walk.stops_at + stop_index(walk.tile.tile) * static_cast<int>(sizeof(Stop));
-  walk.rates_at = walk.slow_at + walk.tile.tile * static_cast<int>(sizeof(SlowStop));
-  walk.end_at = walk.rates_at + round_up(walk.tile.row_capacity * static_cast<int>(sizeof(float)), 16);
+  SharedLayout layout;
+  layout.add<unsigned char>(walk.tile.shared_end);
+  walk.stops = layout.add<Stop>(stop_index(walk.tile.tile), 16);
+  walk.slow = layout.add<SlowStop>(walk.tile.tile, 16);
+  walk.rates = layout.add<float>(walk.tile.row_capacity, 16);
+  walk.shared_end = layout.end();
   return walk;
 }
 
@@ -113,7 +115,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device);
   const WalkTile walk = make_walk(problem, arguments);
   const LaunchShape shape = tile_launch(problem, arguments, problem.target, walk.tile.tile, kWalkThreads,
-                                        static_cast<int>(offsetof(Storage, bytes)) + walk.end_at);
+                                        static_cast<int>(offsetof(Storage, bytes)) + walk.shared_end);
   with_value_type(problem.values, [&]<class Value>(Value*) {
     if (problem.groups.front().interpolation == Interpolation::slerp)
       work.add(kernel<Value, SlerpWalk<Value>>, shape, walk);

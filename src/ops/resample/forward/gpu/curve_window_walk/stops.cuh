@@ -34,7 +34,10 @@ struct alignas(16) SlowStop {
 /// A PlainTile and what walking needs besides, in shared memory behind the window of rows.
 struct WalkTile {
   PlainTile tile;
-  int stops_at, slow_at, rates_at, end_at;
+  SharedArray<Stop> stops;
+  SharedArray<SlowStop> slow;
+  SharedArray<float> rates;
+  int shared_end;
 };
 
 /// Lengths of neighbouring intervals between which factors can neither overflow nor vanish.
@@ -77,7 +80,7 @@ __device__ __forceinline__ Located locate_walk(const PlainTile& tile, const Plai
       const int held = row - block.time_base;
       found.usual = row > 0 && row + 2 < tile.samples && held > 0 && held + 2 < tile.time_bytes / 4;
       if (found.usual) {
-        const float* timestamps = reinterpret_cast<const float*>(shared + tile.times_at) + held;
+        const float* timestamps = reinterpret_cast<const float*>(array_of(shared, tile.times_held)) + held;
         const float step = timestamps[1] - timestamps[0];
         found.around.before = step * device::reciprocal(timestamps[0] - timestamps[-1]);
         found.around.after = step * device::reciprocal(timestamps[2] - timestamps[1]);
@@ -113,8 +116,8 @@ __device__ __forceinline__ bool leave_stop(const WalkTile& walk, unsigned char* 
   if (two && found.usual && local >= (Walk::kSlopes ? 1 : 0) && local + Walk::kBehind < rows.count)
     stop = Walk::stop(local, found.at.weight, found.around);
   if (Walk::kSlopes && found.at.weight == 0.0f && local >= 0 && local < rows.count) stop.at = Stop::kCopy - local;
-  reinterpret_cast<Stop*>(shared + walk.stops_at)[stop_index(t)] = stop;
-  reinterpret_cast<SlowStop*>(shared + walk.slow_at)[t] = {found.at.row, found.at.weight, found.around};
+  array_of(shared, walk.stops)[stop_index(t)] = stop;
+  array_of(shared, walk.slow)[t] = {found.at.row, found.at.weight, found.around};
   return stop.at == Stop::kSlow;
 }
 
@@ -123,12 +126,12 @@ template <class Walk>
 __device__ __forceinline__ void locate_rate(const WalkTile& walk, const PlainBlock& block, unsigned char* shared,
                                             int first_row, int row) {
   const PlainTile& tile = walk.tile;
-  const auto* window = reinterpret_cast<const float*>(shared + tile.times_at);
+  const auto* window = reinterpret_cast<const float*>(array_of(shared, tile.times_held));
   const int held = first_row + row - block.time_base;
   float rate = 0;
   if (held >= 1 && held + 1 < tile.time_bytes / 4)
     rate = Walk::rate(window[held] - window[held - 1], window[held + 1] - window[held]);
-  reinterpret_cast<float*>(shared + walk.rates_at)[row] = rate;
+  array_of(shared, walk.rates)[row] = rate;
 }
 
 }  // namespace tmaops::ops::resample::curve_window_walk

@@ -6,6 +6,7 @@
 #include "ops/resample/forward/shared/narrow_row.cuh"
 #include "ops/resample/shared/bracket.cuh"
 #include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 #include "ops/resample/shared/slice.cuh"
 
 namespace tmaops::ops::resample::narrow_rows {
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
     const Slice time_copy = time_slice(call, of, guess(of.pace, begin, of.samples, cut.time_margin, cut.time_capacity));
     const Slice row_copy =
         row_slice(call, rows.values, width, guess(of.pace, begin, of.samples, cut.row_margin, cut.row_capacity));
-    load_slice(shared.bytes, time_copy, shared.times_ready);
-    load_slice(shared.bytes + cut.rows_at, row_copy, shared.rows_ready);
+    load_slice(array_of(shared.bytes, kFirstArray), time_copy, shared.times_ready);
+    load_slice(array_of(shared.bytes, cut.rows), row_copy, shared.rows_ready);
     shared.times = {time_copy.held, time_copy.shift};
     shared.rows = {row_copy.held, row_copy.shift};
   }
@@ -65,8 +66,8 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
   device::wait(shared.times_ready, 0);
   Place<int> at{0, missing()};
   if (active) {
-    if (of.samples > 0)
-      at = locate(call, of, reinterpret_cast<const Time*>(shared.bytes + times.shift), times.range, q);
+    const auto* held = reinterpret_cast<const Time*>(array_of(shared.bytes, kFirstArray) + times.shift);
+    if (of.samples > 0) at = locate(call, of, held, times.range, q);
     write_valid(call, b, t, at.weight);
   }
 
@@ -76,11 +77,11 @@ __global__ void __launch_bounds__(kMostNarrowThreads, 2) kernel(const __grid_con
   const int first = begin + device::warp_index() * device::kWarpThreads;
   unsigned char* warp_output = rows.output + static_cast<std::int64_t>(first) * width;
   const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(warp_output) & 15);
-  unsigned char* strip = shared.bytes + cut.strips_at + device::warp_index() * cut.strip_bytes;
+  unsigned char* strip = array_of(shared.bytes, cut.strips) + device::warp_index() * cut.strip_bytes;
   const int row = at.row - window.range.first;
   if (active)
     combine_target<Value, 0>(cut, strip + phase + device::lane_index() * width,
-                             shared.bytes + cut.rows_at + window.shift + row * width,
+                             array_of(shared.bytes, cut.rows) + window.shift + row * width,
                              row >= 0 && row + (at.weight != 0.0f ? 1 : 0) < window.range.count,
                              rows.values + static_cast<std::int64_t>(at.row) * width, at.weight);
   __syncwarp();
@@ -95,7 +96,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = device_call(work, problem, arguments);
   const NarrowCut cut = make_narrow_cut(problem, call.longest_target, 0, kNarrowThreads, false);
   const LaunchShape shape = tile_launch(problem, arguments, call.longest_target, cut.tile, kNarrowThreads,
-                                        static_cast<int>(offsetof(Storage, bytes)) + cut.end_at);
+                                        static_cast<int>(offsetof(Storage, bytes)) + cut.shared_end);
   with_types(problem,
              [&]<class Time, class Value>(Time*, Value*) { work.add(kernel<Time, Value>, shape, Job{call, cut}); });
   return work;

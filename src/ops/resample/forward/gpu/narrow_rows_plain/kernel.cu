@@ -14,6 +14,7 @@
 #include "ops/resample/forward/shared/plain_place.cuh"
 #include "ops/resample/forward/shared/resident.cuh"
 #include "ops/resample/shared/rows.cuh"
+#include "ops/resample/shared/shared_array.cuh"
 
 namespace tmaops::ops::resample::narrow_rows_plain {
 namespace {
@@ -85,9 +86,10 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   if (active) q = device::load_now(reinterpret_cast<const float*>(job.targets) + (b + inside) * job.target_stride + t);
   if (thread == 0) {
     device::arrive_expect_bytes(shared.times_ready, static_cast<std::uint32_t>(cut.time_bytes));
-    device::bulk_load(shared.bytes, time_copy, static_cast<std::uint32_t>(cut.time_bytes), shared.times_ready);
+    device::bulk_load(array_of(shared.bytes, kFirstArray), time_copy, static_cast<std::uint32_t>(cut.time_bytes),
+                      shared.times_ready);
     device::arrive_expect_bytes(shared.rows_ready, static_cast<std::uint32_t>(cut.copied_row_bytes));
-    device::bulk_load(shared.bytes + cut.rows_at, row_copy, static_cast<std::uint32_t>(cut.copied_row_bytes),
+    device::bulk_load(array_of(shared.bytes, cut.rows), row_copy, static_cast<std::uint32_t>(cut.copied_row_bytes),
                       shared.rows_ready);
   }
 
@@ -101,7 +103,7 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
     const int held = time_unit * 4 - (zero + base);  // the trajectory's sample that the window begins with
     const int from = max(held, 0);
     const int until = min(held + cut.time_bytes / 4, job.samples);
-    const auto* window = reinterpret_cast<const float*>(shared.bytes) + (from - held);
+    const auto* window = reinterpret_cast<const float*>(array_of(shared.bytes, kFirstArray)) + (from - held);
     at = place_in(job.interpolation, find_interval(times, job.samples, window, Range{from, until - from}, q), q);
   }
 
@@ -112,14 +114,14 @@ __global__ void __launch_bounds__(kMostNarrowThreads, resident_blocks(kMostNarro
   unsigned char* output =
       job.output + static_cast<std::int64_t>(b * job.output_stride) * size + static_cast<std::int64_t>(first) * width;
   const int phase = cut.stores_tile ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(output) & 15);
-  unsigned char* strip = shared.bytes + cut.strips_at + thread / device::kWarpThreads * cut.strip_bytes;
+  unsigned char* strip = array_of(shared.bytes, cut.strips) + thread / device::kWarpThreads * cut.strip_bytes;
   if (active) {
     const int row = base + at.row;
     const int offset =
         static_cast<int>(row_byte - static_cast<std::int64_t>(row_unit) * 16) + (row - first_row) * width;
     const bool here = offset >= 0 && offset + (at.weight != 0.0f ? 2 : 1) * width <= cut.copied_row_bytes;
     combine_target<Value, known_bytes>(cut, strip + phase + device::lane_index() * width,
-                                       shared.bytes + cut.rows_at + offset, here,
+                                       array_of(shared.bytes, cut.rows) + offset, here,
                                        job.values + values_byte + static_cast<std::int64_t>(row) * width, at.weight);
   }
   if (cut.stores_tile) {
@@ -180,7 +182,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
       make_narrow_cut(problem, problem.target, config.trajectories, threads, stores_tiles(problem, targets, whole));
   Job job = make_job(problem, arguments, cut);
   LaunchShape shape{.block = static_cast<unsigned>(threads),
-                    .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + cut.end_at,
+                    .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + cut.shared_end,
                     .dependent = arguments.dependent_launch};
   constexpr int kMostShared = static_cast<int>(sizeof(Storage));
   if (whole) {

@@ -54,7 +54,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   PlainCut cut;
   cut.threads = kThreads;
   cut.targets = 2 * config.chunks * std::max(1, kThreads / row);
-  cut.spot_bytes = sizeof(Spot);
+  cut.leaves_spots = true;
   cut.time_margin = time_margin(problem.source, problem.target);
   cut.ahead_times = ahead_times_bytes(problem);
   return plain_work<Storage>(kSite, problem, arguments, cut, [&](Work& work, const auto& shape, const PlainTile& tile) {
