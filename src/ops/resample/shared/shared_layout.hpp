@@ -15,18 +15,15 @@ struct SharedArray {
 inline constexpr SharedArray<unsigned char> kFirstArray{};
 
 /// Lays arrays out one behind the other.
-class SharedLayout {
- public:
+struct SharedLayout {
+  int end = 0;  // of the last array, in bytes
+
   template <class T>
   SharedArray<T> add(std::int64_t count, int alignment = 128) {
-    const SharedArray<T> array{(end_ + alignment - 1) / alignment * alignment};
-    end_ = array.at + static_cast<int>(count) * static_cast<int>(sizeof(T));
+    const SharedArray<T> array{(end + alignment - 1) / alignment * alignment};
+    end = array.at + static_cast<int>(count) * static_cast<int>(sizeof(T));
     return array;
   }
-  int end() const { return end_; }
-
- private:
-  int end_ = 0;
 };
 
 }  // namespace tmaops::ops::resample::gpu

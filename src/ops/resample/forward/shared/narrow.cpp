@@ -37,7 +37,7 @@ NarrowCut make_narrow_cut(const Problem& problem, std::int64_t longest_target, i
   layout.add<unsigned char>(cut.time_bytes);
   cut.rows = layout.add<unsigned char>(cut.copied_row_bytes + 16);  // combine_known reads a word too many
   cut.strips = layout.add<unsigned char>(threads / kWarp * cut.strip_bytes);
-  cut.shared_end = layout.end();
+  cut.shared_end = layout.end;
   return cut;
 }
 

@@ -121,7 +121,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   layout.add<Spot>(cut.leaves_spots ? tile.tile : 0);
   tile.times_held = layout.add<unsigned char>(tile.time_bytes, 16);
   tile.rows_held = layout.add<unsigned char>(tile.row_capacity * row_bytes);
-  tile.shared_end = layout.end();
+  tile.shared_end = layout.end;
 
   constexpr std::uint32_t kBlocksEach = 4;  // of a multiprocessor
   const std::int64_t at_once = std::int64_t{kBlocksEach} * device_info(problem.device).multiprocessors;

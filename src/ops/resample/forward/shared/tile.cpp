@@ -27,7 +27,7 @@ Tile make_tile(const Problem& problem, std::int64_t longest_target, int most_byt
   tile.row_capacity = window_capacity(problem, longest_target, tile.targets, tile.row_margin,
                                       (most_bytes - tile.rows.at) / problem.row_bytes());
   layout.add<unsigned char>(tile.row_capacity * problem.row_bytes(), 1);
-  tile.shared_end = layout.end();
+  tile.shared_end = layout.end;
   return tile;
 }
 

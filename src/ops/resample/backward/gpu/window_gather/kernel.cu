@@ -282,7 +282,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& th
   job.times = layout.add<unsigned char>((tile + 2) * static_cast<int>(size_of(problem.times)));
   job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));
   job.strips = layout.add<unsigned char>(warps * job.strip_bytes);
-  job.shared_end = layout.end();
+  job.shared_end = layout.end;
   return job;
 }
 

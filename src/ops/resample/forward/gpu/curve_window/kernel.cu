@@ -166,7 +166,7 @@ Job make_job(const Problem& problem, const Call& call, RowsAre rows_are) {
   job.times = layout.add<unsigned char>(slice_bytes(job.time_capacity, time_bytes));
   job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));
   job.strips = layout.add<unsigned char>(kWarps * job.strip_bytes);
-  job.shared_end = layout.end();
+  job.shared_end = layout.end;
   return job;
 }
 

@@ -105,7 +105,7 @@ WalkTile make_walk(const Problem& problem, const Arguments& arguments) {
   walk.stops = layout.add<Stop>(stop_index(walk.tile.tile), 16);
   walk.slow = layout.add<SlowStop>(walk.tile.tile, 16);
   walk.rates = layout.add<float>(walk.tile.row_capacity, 16);
-  walk.shared_end = layout.end();
+  walk.shared_end = layout.end;
   return walk;
 }
 
