@@ -205,8 +205,8 @@ class Options:
         for option in OPTIONS[operator]:
             usual: object = None
             if option.kind in ("f32", "f64", "i32", "flag"):
-                usual = option.initial
-                setattr(initial, option.name, usual if option.kind in ("f32", "f64") else int(option.initial))
+                usual = {"i32": int, "flag": bool}.get(option.kind, float)(option.initial)
+                setattr(initial, option.name, usual)
             elif option.kind == "word":
                 usual = option.words[0]
             elif option.kind not in ("text", "tensor", "time"):

@@ -9,6 +9,7 @@ import ctypes
 import itertools
 import os
 import pathlib
+import sys
 from ctypes import (
     POINTER,
     Structure,
@@ -154,7 +155,7 @@ def _options_of(operator: str) -> tuple[Option, ...]:
         line = entry.contents
         words = itertools.takewhile(lambda word: word is not None, line.words or ())
         name, kind, torch = (text.decode() for text in (line.name, line.kind, line.torch))
-        found.append(Option(name, kind, torch, tuple(word.decode() for word in words), line.initial))
+        found.append(Option(name, kind, torch, tuple(sys.intern(word.decode()) for word in words), line.initial))
     return tuple(found)
 
 

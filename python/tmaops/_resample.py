@@ -238,9 +238,16 @@ def resample(
     if arrays.is_array(values) and lies_along_axis(values, axis, source_offsets, target_offsets):
         return _along_axis(given)
     del given["axis"]
+    return _called(given)
+
+
+def _called(given: Given) -> Any:
+    values, source_times, target_times = map(given.__getitem__, _OPERANDS)
     if _jax.traced(values, source_times, target_times):
-        return _jax.call("resample", resample, given, _OPERANDS, _traced_result, None if groups else _traced_gradients)
-    return _prepare(given).run(stream)
+        return _jax.call(
+            "resample", resample, given, _OPERANDS, _traced_result, None if given["groups"] else _traced_gradients
+        )
+    return _prepare(given).run(given["stream"])
 
 
 def lies_along_axis(values: Any, axis: int | None, source_offsets: Any, target_offsets: Any) -> bool:
@@ -271,7 +278,8 @@ def _along_axis(given: Given) -> Any:
         raise invalid_value("resample: out", "an array beside axis", "nothing: a new array is made")
     written = None if out is None else out[None] if rank == 2 else out[None, :, None]
     mask = valid if valid is None or isinstance(valid, bool) else valid[None]
-    made = resample(first.reshape((1, first.shape[0], math.prod(others))), out=written, valid=mask, **given)
+    values = first.reshape((1, first.shape[0], math.prod(others)))
+    made = _called({"values": values, "out": written, "valid": mask, **given})
     result = made[0] if isinstance(made, tuple) else made
     result = result.reshape((result.shape[1], *others)) if out is None else out
     result = _permuted(result, [order.index(dim) for dim in range(rank)]) if place else result

@@ -120,3 +120,36 @@ def test_calls_work_under_a_debugger():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.stdout == "[0.5 1.5] (1, 4, 1)\n", run.stderr
+
+
+def test_a_small_call_makes_few_calls_in_python():
+    """A word or a flag that is left at its default is neither looked up nor written; an array is read by its attributes."""
+    values, times, targets = np.ones((1, 10, 2), "f4"), np.arange(10.0)[None], np.array([[0.5, 4.5]])
+    for given, most in (((values, times, targets), 120), ((values[0], times[0], targets[0]), 140)):
+        tmaops.resample(*given)
+        calls = []
+        sys.setprofile(lambda frame, event, what: calls.append(event) if event in ("call", "c_call") else None)
+        try:
+            tmaops.resample(*given)
+        finally:
+            sys.setprofile(None)
+        assert 20 < len(calls) <= most, len(calls)
+
+
+def test_the_address_of_an_array_is_that_of_its_first_element():
+    from tmaops._arrays import _data_of
+
+    whole = np.arange(24.0).reshape(4, 6)
+    frozen = whole.copy()
+    frozen.flags.writeable = False
+    for array in (
+        whole,
+        whole[1:, ::2],
+        whole.T,
+        whole[::-1],
+        frozen,
+        np.empty((0, 3)),
+        np.zeros(()),
+        whole.view(np.recarray),
+    ):
+        assert _data_of(array) == array.ctypes.data
