@@ -167,10 +167,13 @@ def test_a_client_passes_a_strict_type_check_and_wrong_words_do_not(tmp_path):
 
 def test_no_public_signature_says_any():
     import tmaops.torch
+    from tmaops.compat import detr, extension, mmcv, transformers
 
-    for module in (tmaops, tmaops.data, tmaops.torch):
-        for name in getattr(module, "__all__", ("Resample", "ResampleStep")):
+    for module in (tmaops, tmaops.data, tmaops.torch, detr, extension, mmcv, transformers):
+        for name in getattr(module, "__all__", dir(module)):
             thing = getattr(module, name)
+            if name.startswith("_") or not getattr(thing, "__module__", "").startswith("tmaops"):
+                continue
             functions = [thing] if inspect.isfunction(thing) else vars(thing).values() if inspect.isclass(thing) else []
             for function in filter(inspect.isfunction, functions):
                 if function.__name__.startswith("_") and function.__name__ != "__init__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,13 +13,15 @@ from tmaops import torch as ops
 from tmaops._errors import invalid_value
 from tmaops._types import Sampling
 
+Levels: TypeAlias = Tensor | Sequence[Sequence[int]]  # pairs (height, width)
+
 
 def attention(
     value: Tensor,
-    levels: Any,
+    levels: Levels,
     sampling_locations: Tensor,
     attention_weights: Tensor,
-    level_start_index: Any = None,
+    level_start_index: Tensor | None = None,
     points_per_level: Sequence[int] | None = None,
     sampling: Sampling = "bilinear",
 ) -> Tensor:
@@ -42,7 +44,7 @@ def attention(
     return output.to(functools.reduce(torch.promote_types, types))
 
 
-def pairs(shapes: Any) -> list[Any]:
+def pairs(shapes: Levels) -> list[Any]:
     """Level shapes on the host, from a tensor or a list."""
     return shapes.tolist() if isinstance(shapes, Tensor) else list(shapes)
 
@@ -88,7 +90,7 @@ class _InPlace(torch.autograd.Function):
         return tuple(part.permute(0, 2, 3, 1) for part in grad.split(ctx.pixels, 1))
 
 
-def pixels_first(value: Tensor | Sequence[Tensor], levels: list[Any], heads: int) -> Tensor:
+def pixels_first(value: Tensor | Sequence[Tensor], levels: Sequence[Sequence[int]], heads: int) -> Tensor:
     """A value as (N, S, M, D), from that or (N, M, D, S), or from levels of (N, M, D, H * W) or (N, M, D, H, W)."""
     if not isinstance(value, Tensor):
         return _joined(value)
@@ -104,7 +106,7 @@ def pixels_first(value: Tensor | Sequence[Tensor], levels: list[Any], heads: int
 
 def folded(
     value: Tensor | Sequence[Tensor],
-    value_spatial_shapes: Any,
+    value_spatial_shapes: Levels,
     sampling_locations: Tensor,
     attention_weights: Tensor,
     points_per_level: Sequence[int] | None = None,

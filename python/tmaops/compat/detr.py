@@ -22,10 +22,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tmaops.compat import extension
-from tmaops.compat._attention import attention, folded, pairs
+from tmaops.compat._attention import Levels, attention, folded, pairs
 from tmaops.compat._replacing import Replacements, is_ours, warn_of_nothing
 from tmaops.compat.mmcv import MultiScaleDeformableAttnFunction, multi_scale_deformable_attn_pytorch
 
@@ -46,7 +47,7 @@ def ms_deform_attn_core_pytorch(
 
 
 def deformable_attention_core_func(
-    value: Tensor, value_spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor
+    value: Tensor, value_spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor
 ) -> Tensor:
     """The function of RT-DETR's own repository."""
     return folded(value, value_spatial_shapes, sampling_locations, attention_weights)
@@ -54,7 +55,7 @@ def deformable_attention_core_func(
 
 def deformable_attention_core_func_v2(
     value: Tensor | list[Tensor],
-    value_spatial_shapes: Any,
+    value_spatial_shapes: Levels,
     sampling_locations: Tensor,
     attention_weights: Tensor,
     num_points_list: list[int],
@@ -83,7 +84,7 @@ _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (MSDeformAttnFunctio
 
 
 def _slot(
-    value: Tensor, spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor, **_: Any
+    value: Tensor, spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor, **_: object
 ) -> Tensor:
     """An implementation for libreyolo's slot `ms_deform_attn`."""
     return attention(value, pairs(spatial_shapes), sampling_locations, attention_weights)
@@ -125,7 +126,7 @@ def _put_extension(name: str) -> list[str]:
     return [f"{name}.{function}" for function in replaced]
 
 
-def patch(model: Any = None) -> list[str]:
+def patch(model: torch.nn.Module | None = None) -> list[str]:
     """Lets detectors' repositories use tmaops: those modules that are imported already, and what they make from then on.
 
     Args:

@@ -13,27 +13,29 @@ import importlib.abc
 import importlib.machinery
 import re
 import sys
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from tmaops.compat._attention import attention, pairs
+from tmaops.compat._attention import Levels, attention, pairs
 
 _FILES = re.compile(r"transformers\.models\.\w+\.modeling_\w+$")
 _originals: dict[tuple[int, str], tuple[Any, str, Any]] = {}  # what was replaced: owner, name, original
 
 
 def forward(
-    self: Any,
+    self: object,
     value: Tensor,
-    value_spatial_shapes: Any,
-    value_spatial_shapes_list: Any,
-    level_start_index: Any,
+    value_spatial_shapes: Levels,
+    value_spatial_shapes_list: Sequence[Sequence[int]] | None,
+    level_start_index: Tensor | None,
     sampling_locations: Tensor,
     attention_weights: Tensor,
     im2col_step: int = 64,
-    **_: Any,
+    **_: object,
 ) -> Tensor:
     """`MultiScaleDeformableAttention.forward`."""
     shapes = value_spatial_shapes if value_spatial_shapes_list is None else value_spatial_shapes_list
@@ -41,7 +43,7 @@ def forward(
 
 
 def multi_scale_deformable_attention(
-    value: Tensor, value_spatial_shapes: Any, sampling_locations: Tensor, attention_weights: Tensor
+    value: Tensor, value_spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor
 ) -> Tensor:
     """The function of Mask2Former and OneFormer."""
     return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights)
@@ -49,7 +51,7 @@ def multi_scale_deformable_attention(
 
 def multi_scale_deformable_attention_v2(
     value: Tensor,
-    value_spatial_shapes: Any,
+    value_spatial_shapes: Levels,
     sampling_locations: Tensor,
     attention_weights: Tensor,
     num_points_list: list[int],
@@ -66,15 +68,16 @@ def multi_scale_deformable_attention_v2(
     )
 
 
-def torch_compilable_check(condition: Any, message: Any, *more: Any, **options: Any) -> None:
+def torch_compilable_check(condition: object, message: object, *more: object, **options: object) -> None:
     """transformers' check, in model files that run on tmaops, but for the one that the operator makes itself.
 
     Models compare the sum of the levels' pixels with the length of the value on the device: every layer waits for it, and a compiled
     graph ends there. The operator compares the same numbers on the host.
     """
     if not (isinstance(message, str) and message.startswith("Make sure to align the spatial shapes")):
-        from transformers.utils import torch_compilable_check as original
+        from transformers import utils
 
+        original: Callable[..., None] = utils.torch_compilable_check
         original(condition, message, *more, **options)
 
 
@@ -126,7 +129,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 _finder = _Finder()
 
 
-def patch(model: Any = None) -> list[str]:
+def patch(model: torch.nn.Module | None = None) -> list[str]:
     """Lets the models of transformers use tmaops, those imported already and those imported later.
 
     Args:
