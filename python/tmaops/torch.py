@@ -441,12 +441,7 @@ def _called_directly(
         return None
     try:
         return _eager(value, _level_tensor(levels), locations, weights)
-    except (
-        OverflowError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ):  # lists cannot be keys; for errors `_call` has the words
+    except (OverflowError, TypeError, ValueError, RuntimeError):  # lists are no keys; `_call` has the words of errors
         return None
 
 
