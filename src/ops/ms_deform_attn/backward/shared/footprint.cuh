@@ -21,6 +21,15 @@ __device__ __forceinline__ void load_four(const Value* from, float (&to)[kFour])
   }
 }
 
+/// Writes four neighbouring values that are not read again soon.
+template <class To>
+__device__ __forceinline__ void store_four(To* to, const float (&four)[kFour]) {
+  if constexpr (std::is_same_v<To, float>)
+    __stcs(reinterpret_cast<float4*>(to), float4{four[0], four[1], four[2], four[3]});
+  else
+    __stcs(reinterpret_cast<uint2*>(to), uint2{device::pack<To>(four[0], four[1]), device::pack<To>(four[2], four[3])});
+}
+
 /// An element of grad_output, which is of the value's type or f32.
 template <class Value>
 __device__ __forceinline__ Arithmetic<Value> read_gradient(const void* data, DType dtype, std::int64_t at) {

@@ -21,6 +21,7 @@ constexpr int kFewestCountBits = 10;  // so that a term stays below 2^50 units, 
 /// What the kernels of one batch of images take.
 struct Setup {
   BackwardCall call{};
+  ItemOrder order{};
   Lists lists{};
   SumsTo to{};
   std::int64_t images = 1;        // at a time
@@ -148,7 +149,7 @@ void add_batch(Work& work, const Setup& setup, const Lists& lists, int bits) {
     with_constant<0, 5>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
       work.add(point_gradients<Value, lane_bits>,
                one_group_each(lists.images * in.queries * in.heads, kBackwardThreads, lane_bits, false), setup.call,
-               lists);
+               lists, setup.order);
     });
   if (!sums) return;
   if (setup.call.grad_output == DType::f32)
@@ -180,6 +181,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   Work work(kSite, forward.device, arguments.workspace);
   Setup made;
   made.call = backward_call(problem, arguments);
+  made.order = item_order(forward);
   const bool sums = problem.grad_value && forward.batch * forward.length * forward.heads * forward.channels > 0;
   if (!sums && made.call.inputs.items == 0) return work;
   const int bits = lane_bits(forward);
@@ -191,7 +193,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
     const ConstTensorView value = arguments.gradients.value;
     made.to.rows = value_rows(value);
     made.to.dtype = value.dtype;
-    made.to.vectors = value.dtype == DType::f32 && value.strides[3] == 1 && row_alignment(value) == 16;
+    made.to.vectors = value.strides[3] == 1 && row_alignment(value) >= kFour * static_cast<int>(size_of(value.dtype));
     while (forward.channels > kFour << made.to.lane_bits) ++made.to.lane_bits;
   }
   with_types(forward, [&]<class Value, class Point>(Value*, Point*) {

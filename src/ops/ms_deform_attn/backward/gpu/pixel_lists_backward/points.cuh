@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/lists.cuh"
+#include "ops/ms_deform_attn/backward/shared/item_order.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
 
@@ -99,7 +100,8 @@ __global__ void __launch_bounds__(kBackwardThreads, 4)
 /// written by it, and its corners are read by all.
 template <class Value, int lane_bits>
 __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_bits > 2 ? 2 : 3)
-    point_gradients(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists) {
+    point_gradients(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists,
+                    const ItemOrder order) {
   constexpr int kLanes = 1 << lane_bits;
   // Four samples at a time (two and more blocks: slower), two where a bf16's conversion takes the registers.
   constexpr int kMostBits = std::is_same_v<Value, __nv_bfloat16> ? 1 : 2;
@@ -110,9 +112,11 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
   const auto items = static_cast<unsigned>(lists.images * in.queries * in.heads);
   const unsigned first = (blockIdx.x * kBackwardWarps + static_cast<unsigned>(device::warp_index())) << (5 - lane_bits);
   if (first >= items) return;
-  const unsigned local = first + (static_cast<unsigned>(device::lane_index()) >> lane_bits);
-  const bool there = local < items;
-  const Item item = item_at(in, lists.first_item(in) + min(local, items - 1));
+  const unsigned number = first + (static_cast<unsigned>(device::lane_index()) >> lane_bits);
+  const bool there = number < items;
+  Item item = order.item(in, min(number, items - 1));
+  const auto local = static_cast<unsigned>((item.n * in.queries + item.q) * in.heads + item.m);
+  item.n += lists.first_image;
   const int d = part * device::kPerVector<Value>;
   const auto* value =
       reinterpret_cast<const uint4*>(static_cast<const Value*>(in.value.data) + in.value.at(item.n, 0, item.m) + d);

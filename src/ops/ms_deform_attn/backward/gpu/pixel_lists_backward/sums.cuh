@@ -119,31 +119,21 @@ __device__ __forceinline__ float4 sum_not_finite(const Listed* samples, const Gr
           finite.total(3, unit) + others[3]};
 }
 
-/// Writes four channels of a pixel.
-__device__ __forceinline__ void write_four(const ChannelRows& to, DType dtype, bool vectors, std::int64_t at,
+/// Writes four channels of a pixel; `vectors`: by one store.
+template <class To>
+__device__ __forceinline__ void write_four(const ChannelRows& to, bool vectors, std::int64_t at,
                                            const float (&totals)[kFour]) {
-  if (vectors && dtype == DType::f32) {
-    float4* at_four = reinterpret_cast<float4*>(static_cast<float*>(const_cast<void*>(to.data)) + at);
-    __stcs(at_four, float4{totals[0], totals[1], totals[2], totals[3]});
-    return;
-  }
+  To* made = static_cast<To*>(const_cast<void*>(to.data)) + at;
+  if (vectors) return store_four(made, totals);
 #pragma unroll
-  for (int i = 0; i < kFour; ++i) {
-    const std::int64_t element = at + i * to.channel;
-    if (dtype == DType::f32)
-      static_cast<float*>(const_cast<void*>(to.data))[element] = totals[i];
-    else if (dtype == DType::f16)
-      static_cast<__half*>(const_cast<void*>(to.data))[element] = device::narrow<__half>(totals[i]);
-    else
-      static_cast<__nv_bfloat16*>(const_cast<void*>(to.data))[element] = device::narrow<__nv_bfloat16>(totals[i]);
-  }
+  for (int i = 0; i < kFour; ++i) made[i * to.channel] = device::narrow<To>(totals[i]);
 }
 
 /// Where the sums go.
 struct SumsTo {
   ChannelRows rows{};
   DType dtype = DType::f32;
-  bool vectors = false;  // rows of f32 at multiples of 16 bytes
+  bool vectors = false;  // four channels lie next to each other, at a multiple of their bytes
   int lane_bits = 0;     // log2 of the threads that read one row of four channels each
   int warps = 0;
 };
@@ -228,7 +218,13 @@ __global__ void __launch_bounds__(kBackwardThreads)
     }
     if (group == 0) {
       const std::int64_t s = level.first_pixel + static_cast<std::int64_t>(strip.row) * level.width + column;
-      write_four(to.rows, to.dtype, to.vectors, to.rows.at(strip.n, s, strip.m) + d * to.rows.channel, totals);
+      const std::int64_t at = to.rows.at(strip.n, s, strip.m) + d * to.rows.channel;
+      if (to.dtype == DType::f32)
+        write_four<float>(to.rows, to.vectors, at, totals);
+      else if (to.dtype == DType::f16)
+        write_four<__half>(to.rows, to.vectors, at, totals);
+      else
+        write_four<__nv_bfloat16>(to.rows, to.vectors, at, totals);
     }
   }
 }

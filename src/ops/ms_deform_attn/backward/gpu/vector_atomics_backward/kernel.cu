@@ -1,6 +1,7 @@
 // Version 2: adds to warp_atomics_backward four channels per thread, so that a corner of 32 f32 channels is one 16-byte
 // addition by each of eight threads (red.global.add.v4.f32); the threads of an item load one point each, coalesced, and
 // pass them round by shuffles; and each writes the gradients of the point it loaded.
+#include "ops/ms_deform_attn/backward/shared/item_order.cuh"
 #include "ops/ms_deform_attn/backward/shared/value_sums.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::vector_atomics_backward {
@@ -10,7 +11,7 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 template <class Value>
 __global__ void __launch_bounds__(kBackwardThreads, 3)
-    kernel(const __grid_constant__ BackwardCall call, const int lane_bits) {
+    kernel(const __grid_constant__ BackwardCall call, const ItemOrder order, const int lane_bits) {
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
   const Call& in = call.inputs;
@@ -21,7 +22,7 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
   if (first >= in.items) return;
   const std::int64_t number = first + (device::lane_index() >> lane_bits);
   const bool there = number < in.items;
-  const Item item = item_at(in, min(number, in.items - 1));
+  const Item item = order.item(in, static_cast<std::uint32_t>(min(number, in.items - 1)));
   const int d = part * kFour;
   const Value* value = static_cast<const Value*>(in.value.data) + in.value.at(item.n, 0, item.m) + d;
   float* sums = static_cast<float*>(const_cast<void*>(call.sums.data)) + call.sums.at(item.n, 0, item.m) + d;
@@ -115,7 +116,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   return atomic_work(
       kSite, problem, arguments, {.aligned = true}, [&]<class Value>(Work& work, const BackwardCall& call, Value*) {
         work.add(kernel<Value>, one_group_each(call.inputs.items, kBackwardThreads, bits, arguments.dependent_launch),
-                 call, bits);
+                 call, item_order(problem.forward), bits);
       });
 }
 
