@@ -8,7 +8,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from ctypes import byref, c_void_p
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from tmaops import _arrays as arrays
 from tmaops._errors import invalid_value
@@ -168,6 +168,11 @@ class Plan(Generic[T]):
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and library is not None:
             self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a plan of tmaops holds addresses of this process: pickle its arguments, and plan where they are loaded"
+        )
 
     def __repr__(self) -> str:
         name = self._call.name if self._call else "closed"

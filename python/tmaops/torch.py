@@ -28,6 +28,7 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import register_flop_formula
 
 from tmaops import _gemm, _ms_deform_attn, _resample, _torch_definitions
 from tmaops._errors import Error, invalid_type, invalid_value
@@ -805,6 +806,21 @@ _register_autograd("resample", _resample_context, _resample_gradient)
 _register_autograd("gemm", _gemm_context, _gemm_gradient)
 for _name in ("ms_deform_attn_backward", "resample_backward"):
     _register_autograd(_name, lambda ctx, inputs, output: None, _no_second_order(_name))
+
+
+def _flops(name: str, *arguments: Any, out_shape: Any, **given: Any) -> int:
+    """What torch's flop counter says of an operator, from its arguments with shapes in the place of tensors."""
+    shapes = {**_named(name, arguments), **given}
+    if name == "gemm":
+        return 2 * math.prod(out_shape) * shapes["a"][-1]
+    corners = 1 if shapes["sampling"] == "nearest" else 4
+    both = 2 if name.endswith("backward") else 1  # to the value, and to locations and weights
+    return 2 * both * corners * math.prod(shapes["attention_weights"]) * shapes["value"][-1]
+
+
+for _name in ("ms_deform_attn", "ms_deform_attn_backward", "gemm"):
+    for _kind in (_name, f"{_name}_kernel"):
+        register_flop_formula(getattr(torch.ops.tmaops, _kind))(functools.partial(_flops, _name))
 
 
 # --- what models are made of -----------------------------------------------------------------------------------------

@@ -65,6 +65,21 @@ def test_the_extension_module_serves_its_clients(device, batch):
         torch.testing.assert_close(mine, theirs)
 
 
+def test_the_extension_module_is_compiled_in_one_graph():
+    import MultiScaleDeformableAttention as extension
+
+    value, locations, weights = (tensor.detach() for tensor in inputs("cpu", torch.float32, batch=2))
+    given = (value, torch.tensor(LEVELS), torch.tensor([0, 30]), locations, weights)
+
+    def both(*given):
+        output = extension.ms_deform_attn_forward(*given, 2)
+        return output, *extension.ms_deform_attn_backward(*given, torch.ones_like(output), 2)
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        for got, wanted in zip(torch.compile(both, fullgraph=True, backend="aot_eager")(*given), both(*given)):
+            torch.testing.assert_close(got, wanted)
+
+
 @pytest.fixture
 def mmcv(monkeypatch):
     """The names of mmcv that are patched, with torch's own functions behind them, and a module that imported one of them."""

@@ -1,5 +1,6 @@
 """Errors, threads, forks, the tool, and what an installed package says about itself."""
 
+import copy
 import inspect
 import os
 import pickle
@@ -203,3 +204,10 @@ def test_types_and_defaults_are_those_of_the_list_of_options():
                     continue
                 initial = option.words[0] if option.words else option.initial
                 assert parameter.default == initial, (function, option)
+
+
+def test_a_plan_that_is_pickled_says_why_it_cannot_be():
+    plan = tmaops.plan_gemm(np.ones((2, 2), "f4"), np.ones((2, 2), "f4"))
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="a plan of tmaops holds addresses"):
+            copied(plan)

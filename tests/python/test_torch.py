@@ -673,3 +673,17 @@ def test_numpy_and_torch_share_memory_with_the_operator():
     values = np.ones((1, 3, 1), np.float32)
     got = tmaops.resample(torch.from_numpy(values), torch.arange(3.0), torch.tensor([0.5]))
     assert isinstance(got, torch.Tensor) and got.item() == 1
+
+
+@pytest.mark.parametrize("sampling, corners", [("bilinear", 4), ("nearest", 1)])
+def test_the_flop_counter_of_torch_sees_the_operators(sampling, corners):
+    value, locations, weights = torch.ones(2, 20, 3, 8), torch.rand(2, 5, 3, 2, 4, 2), torch.ones(2, 5, 3, 2, 4)
+    products = 2 * corners * weights.numel() * 8
+    with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        output = ops.ms_deform_attn(value.requires_grad_(), [(4, 4), (2, 2)], locations, weights, sampling=sampling)
+        assert counter.get_total_flops() == products
+        output.sum().backward()
+        assert counter.get_total_flops() == 3 * products
+    with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ops.gemm(torch.ones(7, 5), torch.ones(5, 3))
+    assert counter.get_total_flops() == 2 * 7 * 5 * 3

@@ -6,6 +6,8 @@ function returns the gradients, or fills those that it is given, as mmcv has it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -37,16 +39,12 @@ def ms_deform_attn_backward(
     im2col_step: int = 64,
 ) -> list[Tensor]:
     """Gradients of value, locations and weights for grad_output (N, Lq, M * D); three tensors in `filled` are written and returned."""
+    outputs = [given for given in filled if isinstance(given, Tensor)]
+    inputs, deterministic = (sampling_loc, attn_weight), torch.are_deterministic_algorithms_enabled()
     with torch.no_grad():
-        outputs = [given for given in filled if isinstance(given, Tensor)]
-        gradients = tmaops.ms_deform_attn_backward(
-            value,
-            spatial_shapes,
-            sampling_loc,
-            attn_weight,
-            grad_output,
-            level_start_index=level_start_index,
-            out=outputs or None,
-            deterministic=torch.are_deterministic_algorithms_enabled(),
-        )
-        return list(gradients)
+        if not outputs:  # an operator, which torch.compile takes
+            given = {"level_start_index": level_start_index.tolist(), "deterministic": deterministic}
+            arguments = (grad_output, value, ops._flat_levels(spatial_shapes), *inputs, 7)  # 7: all three
+            return list(ops._call("ms_deform_attn_backward", arguments, given))
+        more: dict[str, Any] = {"level_start_index": level_start_index, "deterministic": deterministic}
+        return list(tmaops.ms_deform_attn_backward(value, spatial_shapes, *inputs, grad_output, out=outputs, **more))
