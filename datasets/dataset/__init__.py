@@ -11,5 +11,6 @@ docs/dataset.md describes the rules.
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.inspect import Inspection, inspect
 from tmaops.dataset.job import Report, resample
+from tmaops.dataset.new_set import new_set
 
-__all__ = ["Inspection", "Refused", "Report", "inspect", "resample"]
+__all__ = ["Inspection", "Refused", "Report", "inspect", "new_set", "resample"]

@@ -14,6 +14,7 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import format_of
 from tmaops.dataset.inspect import inspect
 from tmaops.dataset.job import Report, resample
+from tmaops.dataset.new_set import new_set
 from tmaops.dataset.options import Options, options_of, save_rules
 from tmaops.dataset.places import place
 
@@ -77,6 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
     words = "rates, jitter, gaps, drops, sign flips, values that are not finite"
+    new = command(
+        "lerobot", "write tables of recordings as a LeRobot v3 data set", _lerobot, new_set.__doc__.split("\n")[0]
+    )
+    new.add_argument("source", metavar="IN", type=place, help="a Parquet table, or a folder of them, an episode each")
+    new.add_argument("out", metavar="OUT", type=place)
+    words = "the columns, or patterns, of a feature (observation.state, action); without it all are observation.state"
+    new.add_argument("--feature", action="append", metavar="NAME=COLUMN[,COLUMN]", help=words)
+    new.add_argument("--task", default="", metavar="TEXT", help="what the robot was told to do")
+    new.add_argument("--robot", default="", metavar="TYPE", help="LeRobot's robot_type")
     look = command("inspect", words, _inspect, inspect.__doc__.split("\n")[0])
     look.add_argument("source", metavar="IN", type=place)
     _add_options(look, OF_TIMES)
@@ -161,6 +171,22 @@ def _pair(option: str, text: str, kind: type) -> tuple[str, Any]:
 def _example(options: argparse.Namespace) -> int:
     example.write(options.out, [options.frames] * options.episodes, faults=True)
     return 0
+
+
+def _lerobot(options: argparse.Namespace) -> int:
+    features = {name: columns.split(",") for name, columns in (_feature(text) for text in options.feature or ())}
+    made = new_set(options.source, options.out, features=features, task=options.task, robot=options.robot)
+    lines = [*made.notes, *(f"{name}: {', '.join(own)}" for name, own in made.features.items())]
+    for line in [*lines, f"{made.episodes} episodes, {made.frames} rows, {made.fps:g} per second"]:
+        print(f"  {line}", file=sys.stderr)
+    return 0
+
+
+def _feature(text: str) -> tuple[str, str]:
+    name, _, columns = text.partition("=")
+    if not name or not all(columns.split(",")):
+        raise Refused("--feature", repr(text), "NAME=COLUMN[,COLUMN]")
+    return name, columns
 
 
 def _inspect(options: argparse.Namespace) -> int:

@@ -1,17 +1,17 @@
 """A small LeRobot v3 data set with known motion, to try the commands on and to test with."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.new_set import PLACE, data_table, episode_row, info_of, write_meta
 
 NAMES = ["x", "y", "z", "qx", "qy", "qz", "qw", "gripper"]
 CAMERA = "observation.images.top"
 FAULTS = ("jitter", "gap", "drop", "sign flip")
-PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
+TASK = "push"
 
 
 def state(seconds: np.ndarray, episode: int) -> np.ndarray:
@@ -69,11 +69,10 @@ def write(
             index += frames
         if tables:
             pq.write_table(pa.concat_tables(tables), data / f"file-{number:03d}.parquet", compression="snappy")
-    pq.write_table(pa.Table.from_pylist(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
-    pq.write_table(pa.table({"task_index": [0], "__index_level_0__": ["push"]}), meta / "tasks.parquet")
-    (meta / "info.json").write_text(json.dumps(_info(len(lengths), index, fps, video), indent=4))
     zeros = {key: [0.0] * len(NAMES) for key in ("min", "max", "mean", "std")}
-    (meta / "stats.json").write_text(json.dumps({"observation.state": zeros | {"count": [index]}}))
+    write_meta(
+        root, rows, TASK, _info(len(lengths), index, fps, video), {"observation.state": zeros | {"count": [index]}}
+    )
     if video:
         path = root / "videos" / CAMERA / "chunk-000" / "file-000.mp4"
         path.parent.mkdir(parents=True)
@@ -81,28 +80,18 @@ def write(
 
 
 def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) -> pa.Table:
-    frames = np.arange(len(values))
-    columns = {
-        "observation.state": pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), len(NAMES)),
-        "action": pa.array((values[:, :2] * 2).tolist(), pa.list_(pa.float32())),
-        "done": frames == len(values) - 1,
-        "timestamp": seconds.astype(np.float32),
-        "frame_index": frames,
-        "episode_index": np.full(len(values), episode),
-        "index": index + frames,
-        "task_index": np.zeros(len(values), np.int64),
-    }
-    return pa.table(columns).replace_schema_metadata({"huggingface": "{}"})
+    table = data_table({"observation.state": values}, seconds, episode, index)
+    action = pa.array((values[:, :2] * 2).tolist(), pa.list_(pa.float32()))
+    last = pa.array(np.arange(len(values)) == len(values) - 1)
+    return table.add_column(1, "action", action).add_column(2, "done", last)
 
 
 def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int, video: bool) -> dict:
     end = index + len(values)
-    row = {"episode_index": episode, "tasks": ["push"], "length": len(values), "data/chunk_index": 0}
-    row |= {"data/file_index": number, "dataset_from_index": index, "dataset_to_index": end}
+    row = episode_row(episode, len(values), index, number, TASK)
     stats = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
     row |= {f"stats/observation.state/{key}": value.astype(float).tolist() for key, value in stats.items()}
     row["stats/observation.state/count"] = [len(values)]
-    row |= {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
     if video:
         place = {"chunk_index": 0, "file_index": 0, "from_timestamp": index / fps, "to_timestamp": end / fps}
         row |= {f"videos/{CAMERA}/{key}": value for key, value in place.items()}
@@ -110,15 +99,13 @@ def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int
 
 
 def _info(episodes: int, frames: int, fps: int, video: bool) -> dict:
-    kinds = dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64")
-    kinds |= {"timestamp": "float32", "done": "bool"}
-    features = {name: {"dtype": kind, "shape": [1], "names": None} for name, kind in kinds.items()}
-    features["observation.state"] = {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES}
-    features["action"] = {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}}
+    info = info_of(episodes, frames, fps, "example")
+    info["features"] |= {
+        "observation.state": {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES},
+        "action": {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}},
+        "done": {"dtype": "bool", "shape": [1], "names": None},
+    }
     if video:
-        features[CAMERA] = {"dtype": "video", "shape": [96, 96, 3], "names": ["height", "width", "channels"]}
-    totals = {"total_episodes": episodes, "total_frames": frames, "total_tasks": 1}
-    sizes = {"chunks_size": 1000, "data_files_size_in_mb": 100, "video_files_size_in_mb": 200}
-    paths = {"data_path": f"data/{PLACE}.parquet", "video_path": f"videos/{{video_key}}/{PLACE}.mp4" if video else None}
-    info = {"codebase_version": "v3.0", "robot_type": "example", "fps": fps, "splits": {"train": f"0:{episodes}"}}
-    return info | totals | sizes | paths | {"features": features}
+        info["video_path"] = f"videos/{{video_key}}/{PLACE}.mp4"
+        info["features"][CAMERA] = {"dtype": "video", "shape": [96, 96, 3], "names": ["height", "width", "channels"]}
+    return info

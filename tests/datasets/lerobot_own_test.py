@@ -4,6 +4,7 @@ import importlib.util
 
 import known
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
@@ -81,3 +82,24 @@ def test_its_statistics_agree_with_those_that_it_would_compute(own, source, tmp_
         np.testing.assert_allclose(
             episodes[0][f"stats/observation.state/{key}"], first[key], rtol=1e-5, atol=loose, err_msg=key
         )
+
+
+def test_its_loader_takes_a_set_that_was_made_of_tables(own, tmp_path):
+    (tmp_path / "tables").mkdir()
+    for episode, rows in enumerate((40, 25)):
+        seconds = np.arange(rows) / 20
+        columns = {
+            "timestamp": seconds,
+            "/arm.a": motion(seconds)[:, 0],
+            "/arm.b": motion(seconds)[:, 1],
+            "/grip": seconds,
+        }
+        pq.write_table(pa.table(columns), tmp_path / "tables" / f"run{episode}.parquet")
+    features = {"observation.state": ["/arm.*"], "action": ["/grip"]}
+    tmaops.dataset.new_set(tmp_path / "tables", tmp_path / "out", features=features, task="lift")
+    loaded = own("test/made", root=tmp_path / "out", delta_timestamps={"observation.state": [-1 / 20, 0]})
+    assert loaded.fps == 20 and loaded.num_episodes == 2 and len(loaded) == 65
+    row = loaded[45]
+    assert row["episode_index"].item() == 1 and row["task"] == "lift" and row["action"].item() == np.float32(5 / 20)
+    np.testing.assert_allclose(row["observation.state"][1], motion(np.float64(5 / 20))[:2], atol=1e-6)
+    assert loaded.meta.stats["action"]["max"].item() == np.float32(39 / 20)

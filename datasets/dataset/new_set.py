@@ -1,0 +1,245 @@
+"""A LeRobot v3 data set of Parquet tables on a regular clock, each table an episode: what `resample` writes of recordings."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.lerobot import pooled, stats_of
+from tmaops.dataset.places import check_name, is_local, move, place
+from tmaops.dataset.tables import is_list, one
+
+FILE_BYTES = 100 << 20  # of data from which the next file begins
+STATISTICS = ["min", "max", "mean", "std"]
+PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
+
+
+@dataclass
+class Made:
+    """What was made. `features`: the names of the channels of each. `fps`: as the timestamps have it."""
+
+    episodes: int = 0
+    frames: int = 0
+    fps: float = 0
+    features: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def new_set(
+    source: Any, out: Any, *, features: Mapping[str, Sequence[str]] | None = None, task: str = "", robot: str = ""
+) -> Made:
+    """Writes Parquet tables as a LeRobot v3 data set, as `tmaops dataset resample` leaves them for recordings.
+
+    source: a table, or a folder of them; each is an episode, in the order of their names, with a column `timestamp` of
+    equal steps and columns of numbers, booleans or lists of one length. out: a path that does not exist; it appears complete or
+    not at all. features: "observation.state", "action", ... -> columns, or patterns, that stand side by side as float32; without
+    it all columns are observation.state. task: what the robot was told to do. robot: LeRobot's robot_type.
+
+    Raises Refused: no table, an unequal clock, tables that differ, a pattern without a column, values that are missing.
+    """
+    source, out = place(source), place(out)
+    check_name(out)
+    if out.exists() or out.is_symlink():
+        raise Refused(str(out), "a path that exists", "a new path for the output")
+    files = [source] if source.is_file() else sorted(source.rglob("*.parquet"))
+    if not files:
+        raise Refused(str(source), "no Parquet table", "a table, or a folder of them, an episode each")
+    if not is_local(out):
+        raise Refused(str(out), "a place in an object store", "a path of this machine")
+    made = Made()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=out.name + ".", dir=out.parent) as trial:
+        root = Path(trial) / "set"
+        _write(root, files, features or {}, task, robot, made)
+        move(root, out)
+    return made
+
+
+def _write(
+    root: Path, files: list[Path], features: Mapping[str, Sequence[str]], task: str, robot: str, made: Made
+) -> None:
+    (root / "data" / "chunk-000").mkdir(parents=True)
+    (root / "meta" / "episodes" / "chunk-000").mkdir(parents=True)
+    rows: list[dict[str, Any]] = []
+    found: list[dict[str, dict[str, np.ndarray]]] = []
+    number, held = 0, list[pa.Table]()
+    for episode, path in enumerate(files):
+        values, fps = _episode(path, features, made)
+        if episode and fps != made.fps:
+            raise Refused(str(path), f"{fps:g} rows per second", f"{made.fps:g}, as in {files[0].name}")
+        made.fps = fps
+        frames = len(next(iter(values.values())))
+        table = data_table(values, np.arange(frames) / fps, episode, made.frames)
+        found.append(stats_of(table, dict.fromkeys(values, STATISTICS), np.array([frames])))
+        rows.append(episode_row(episode, frames, made.frames, number, task) | _stats_row(found[-1]))
+        held.append(table)
+        made.frames += frames
+        if sum(each.nbytes for each in held) >= FILE_BYTES or episode + 1 == len(files):
+            path = root / "data" / "chunk-000" / f"file-{number:03d}.parquet"
+            pq.write_table(pa.concat_tables(held), path, compression="snappy")
+            number, held = number + 1, []
+    made.episodes = len(files)
+    described = {name: {"dtype": "float32", "shape": [len(own)], "names": own} for name, own in made.features.items()}
+    info = info_of(made.episodes, made.frames, int(made.fps) if made.fps == int(made.fps) else made.fps, robot)
+    info["features"] |= described
+    stats = {
+        name: pooled({key: np.concatenate([each[name][key] for each in found]) for key in (*STATISTICS, "count")})
+        for name in made.features
+    }
+    write_meta(root, rows, task, info, stats)
+
+
+def _episode(path: Path, features: Mapping[str, Sequence[str]], made: Made) -> tuple[dict[str, np.ndarray], float]:
+    """The features of a table, (S, channels) each, and its rows per second."""
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise Refused(str(path), f"no Parquet table ({error})", "one") from error
+    fps = _fps(table, path)
+    columns = {name: values for name in table.column_names if (values := _channels(table, name)) is not None}
+    chosen = _chosen(list(columns), features, path)
+    left = [
+        name for name in table.column_names if name != "timestamp" and not any(name in own for own in chosen.values())
+    ]
+    if left and not made.features:
+        made.notes.append("in no feature: " + ", ".join(left))
+    names = {
+        name: [label for column in own for label in _labels(column, columns[column].shape[1])]
+        for name, own in chosen.items()
+    }
+    if made.features and names != made.features:
+        raise Refused(str(path), "other columns than the tables before", "the same columns in every table")
+    made.features = names
+    values = {name: np.concatenate([columns[column] for column in own], axis=1) for name, own in chosen.items()}
+    for name, own in values.items():
+        bad = np.argwhere(~np.isfinite(own))
+        if len(bad):
+            row, channel = bad[0]
+            where = f"{path}: {names[name][channel]}, row {row}"
+            raise Refused(where, "no value", f"a finite number (or a --feature {name}=... without it)")
+    return values, fps
+
+
+def _fps(table: pa.Table, path: Path) -> float:
+    if "timestamp" not in table.column_names or table.num_rows < 2:
+        raise Refused(
+            str(path), "no column timestamp of two rows or more", "a table as `tmaops dataset resample` writes it"
+        )
+    column = one(table["timestamp"])
+    if pa.types.is_timestamp(column.type):
+        seconds = column.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
+        steps = np.diff(seconds) / 1e9
+    elif pa.types.is_floating(column.type):
+        steps = np.diff(column.to_numpy(zero_copy_only=False).astype(np.float64))
+    else:
+        raise Refused(f"{path}: timestamp", str(column.type), "timestamps, or seconds as floating point numbers")
+    step = steps.mean()
+    if not step > 0 or np.abs(steps - step).max() > 1e-3 * step:
+        raise Refused(f"{path}: timestamp", "steps that differ", "a regular clock: `tmaops dataset resample` makes it")
+    return float(f"{1 / step:.6g}")
+
+
+def _channels(table: pa.Table, name: str) -> np.ndarray | None:
+    """A column as float32 (S, channels), NaN where there is no value; None where it holds no numbers."""
+    column = one(table[name])
+    if name == "timestamp":
+        return None
+    if is_list(column.type) or pa.types.is_fixed_size_list(column.type):
+        widths = pc.unique(pc.list_value_length(column).drop_null()).to_pylist()
+        if len(widths) != 1:
+            return None
+        width = widths[0]
+        column = pc.fill_null(column, pa.scalar([None] * width, column.type)).flatten()
+    else:
+        width = 1
+    kind = column.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    numbers = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
+    return numbers.to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
+
+
+def _chosen(columns: list[str], features: Mapping[str, Sequence[str]], path: Path) -> dict[str, list[str]]:
+    """The columns of each feature, a pattern's in the order of the table."""
+    if not columns:
+        raise Refused(str(path), "no column of numbers", "one at least")
+    if not features:
+        return {"observation.state": columns}
+    chosen: dict[str, list[str]] = {}
+    for name, patterns in features.items():
+        own: list[str] = []
+        for pattern in patterns:
+            fits = [column for column in columns if column == pattern or fnmatchcase(column, pattern)]
+            if not fits:
+                raise Refused(f"{path}: --feature {name}", f"no column {pattern}", "one of " + ", ".join(columns))
+            own += [column for column in fits if column not in own]
+        chosen[name] = own
+    return chosen
+
+
+def _labels(column: str, width: int) -> Iterator[str]:
+    yield from [column] if width == 1 else [f"{column}[{i}]" for i in range(width)]
+
+
+def data_table(values: Mapping[str, np.ndarray], seconds: np.ndarray, episode: int, first: int) -> pa.Table:
+    """The rows of an episode: features (S, channels) and LeRobot's own columns. first: rows of the episodes before."""
+    columns: dict[str, Any] = {}
+    for name, own in values.items():
+        flat = pa.array(np.ascontiguousarray(own).reshape(-1))
+        columns[name] = flat if own.shape[1] == 1 else pa.FixedSizeListArray.from_arrays(flat, own.shape[1])
+    frames = np.arange(len(seconds))
+    columns |= {"timestamp": seconds.astype(np.float32), "frame_index": frames}
+    columns |= {"episode_index": np.full(frames.size, episode), "index": first + frames}
+    columns["task_index"] = np.zeros(frames.size, np.int64)
+    return pa.table(columns).replace_schema_metadata({"huggingface": "{}"})
+
+
+def episode_row(episode: int, frames: int, first: int, file: int, task: str) -> dict[str, Any]:
+    """A row of meta/episodes, without statistics."""
+    row: dict[str, Any] = {"episode_index": episode, "tasks": [task], "length": frames}
+    row |= {"data/chunk_index": 0, "data/file_index": file}
+    row |= {"dataset_from_index": first, "dataset_to_index": first + frames}
+    return row | {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
+
+
+def _stats_row(stats: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, list]:
+    return {f"stats/{name}/{key}": values[0].tolist() for name, own in stats.items() for key, values in own.items()}
+
+
+def info_of(episodes: int, frames: int, fps: float, robot: str) -> dict[str, Any]:
+    """meta/info.json with the features that LeRobot itself counts."""
+    kinds = dict.fromkeys(("frame_index", "episode_index", "index", "task_index"), "int64") | {"timestamp": "float32"}
+    features = {name: {"dtype": kind, "shape": [1], "names": None} for name, kind in kinds.items()}
+    info = {"codebase_version": "v3.0", "robot_type": robot, "fps": fps, "splits": {"train": f"0:{episodes}"}}
+    info |= {"total_episodes": episodes, "total_frames": frames, "total_tasks": 1}
+    info |= {"chunks_size": 1000, "data_files_size_in_mb": FILE_BYTES >> 20, "video_files_size_in_mb": 200}
+    return info | {"data_path": f"data/{PLACE}.parquet", "video_path": None, "features": features}
+
+
+def write_meta(
+    root: Path, rows: list[dict[str, Any]], task: str, info: dict[str, Any], stats: Mapping[str, Mapping[str, list]]
+) -> None:
+    """The files of meta/."""
+    meta = root / "meta"
+    pq.write_table(pa.Table.from_pylist(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
+    about = [("task_index", "task_index", "int64", "int64"), (None, "__index_level_0__", "unicode", "object")]
+    keys = ("name", "field_name", "pandas_type", "numpy_type")
+    pandas = {
+        "index_columns": ["__index_level_0__"],
+        "column_indexes": [],
+        "columns": [dict(zip(keys, each)) for each in about],
+    }
+    for each in pandas["columns"]:
+        each["metadata"] = None
+    tasks = pa.table({"task_index": [0], "__index_level_0__": [task]})  # LeRobot looks a task up in pandas' index
+    pq.write_table(tasks.replace_schema_metadata({"pandas": json.dumps(pandas)}), meta / "tasks.parquet")
+    (meta / "info.json").write_text(json.dumps(info, indent=4), encoding="utf-8")
+    (meta / "stats.json").write_text(json.dumps(stats, indent=4), encoding="utf-8")

@@ -1,0 +1,110 @@
+"""`tmaops dataset lerobot`: tables of recordings as a LeRobot v3 data set."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import recorded
+import tmaops.dataset
+from tmaops.dataset.cli import main
+
+BASE = 1_700_000_000_000_000_000
+MS = 1_000_000
+
+
+def recording(path, shift):
+    """Joints at 100 Hz, commands at 50 Hz."""
+    rows = []
+    for i in range(200):
+        at = BASE + i * 10 * MS
+        rows.append(("/joints", at, recorded.joints(at, ["elbow", "wrist"], [0.01 * i + shift, -0.02 * i])))
+        if i % 2 == 0:
+            rows.append(("/command", at, recorded.number(float(i))))
+    recorded.write_mcap(path, rows)
+
+
+@pytest.fixture
+def tables(tmp_path):
+    (tmp_path / "in").mkdir()
+    for episode, shift in enumerate((0.0, 5.0)):
+        recording(tmp_path / "in" / f"run{episode}.mcap", shift)
+    tmaops.dataset.resample(tmp_path / "in", tmp_path / "tables", hz=25)
+    return tmp_path / "tables"
+
+
+def data_of(root):
+    return pa.concat_tables(pq.read_table(path) for path in sorted((root / "data").rglob("*.parquet")))
+
+
+def test_recordings_become_a_set_with_the_features_that_were_named(tables, tmp_path, capsys):
+    out = tmp_path / "set"
+    words = ["--feature", "observation.state=/joints.position.*", "--feature", "action=/command.data"]
+    assert main(["lerobot", str(tables), str(out), *words, "--task", "lift", "--robot", "arm"]) == 0
+    said = capsys.readouterr().err
+    assert "observation.state: /joints.position.elbow, /joints.position.wrist" in said and "25 per second" in said
+    info = json.loads((out / "meta" / "info.json").read_text())
+    assert (info["codebase_version"], info["fps"], info["total_episodes"], info["robot_type"]) == ("v3.0", 25, 2, "arm")
+    assert info["features"]["observation.state"]["names"] == ["/joints.position.elbow", "/joints.position.wrist"]
+    table = data_of(out)
+    frames = table["frame_index"].to_numpy()
+    first = int((table["episode_index"].to_numpy() == 0).sum())
+    assert info["total_frames"] == len(frames) == 2 * first
+    state = np.array(table["observation.state"].to_pylist())
+    np.testing.assert_allclose(state[:, 0], 0.04 * frames + np.repeat([0, 5], first), atol=1e-5)
+    np.testing.assert_allclose(table["action"].to_numpy(), 4.0 * frames, atol=1e-4)
+    assert (table["timestamp"].to_numpy() == (frames / 25).astype(np.float32)).all()
+    assert (table["index"].to_numpy() == np.arange(2 * first)).all()
+    tasks = pd.read_parquet(out / "meta" / "tasks.parquet")
+    assert tasks.iloc[0].name == "lift"  # as LeRobot asks for it
+    stats = json.loads((out / "meta" / "stats.json").read_text())
+    np.testing.assert_allclose(stats["observation.state"]["mean"], state.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(stats["action"]["max"], [4.0 * frames.max()])
+
+
+def test_the_set_is_resampled_again_like_any_other(tables, tmp_path):
+    made = tmaops.dataset.new_set(tables, tmp_path / "set")
+    assert list(made.features) == ["observation.state"] and len(made.features["observation.state"]) == 3
+    report = tmaops.dataset.resample(tmp_path / "set", tmp_path / "slow", hz=5)
+    assert report.episodes == 2 and not report.warnings
+    assert json.loads((tmp_path / "slow" / "meta" / "info.json").read_text())["fps"] == 5
+
+
+def table(folder, name="a", step=0.1, **columns):
+    folder.mkdir(exist_ok=True)
+    seconds = np.cumsum(np.full(5, step)) if np.isscalar(step) else np.cumsum(step)
+    pq.write_table(
+        pa.table({"timestamp": seconds, **(columns or {"x": [1.0, 2, 3, 4, 5]})}), folder / f"{name}.parquet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "features", "words"),
+    [
+        (lambda folder: table(folder, x=[1.0, None, 3, 4, 5]), {}, ["x, row 1", "no value"]),
+        (lambda folder: table(folder, step=[0.1, 0.1, 0.3, 0.1, 0.1]), {}, ["steps that differ", "dataset resample"]),
+        (lambda folder: table(folder, name="b", step=0.2) or table(folder), {}, ["b.parquet", "5 rows per second"]),
+        (lambda folder: table(folder, name="b", y=[1.0] * 5) or table(folder), {}, ["b.parquet", "same columns"]),
+        (lambda folder: table(folder), {"action": ["y*"]}, ["--feature action", "no column y*", "one of x"]),
+        (lambda folder: table(folder, text=["a"] * 5), {}, ["no column of numbers"]),
+        (lambda folder: folder.mkdir(), {}, ["no Parquet table"]),
+    ],
+)
+def test_what_cannot_be_a_set_is_refused_by_name_and_leaves_nothing(make, features, words, tmp_path):
+    make(tmp_path / "in")
+    with pytest.raises(tmaops.dataset.Refused) as refused:
+        tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out", features=features)
+    assert all(word in str(refused.value) for word in words), str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_lists_and_flags_are_channels_and_text_is_left_out_and_named(tmp_path):
+    turns = pa.array([[1.0, 2.0]] * 5, pa.list_(pa.float64(), 2))
+    table(tmp_path / "in", turn=turns, on=[True, False, True, True, False], word=["a"] * 5)
+    made = tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    assert made.features == {"observation.state": ["turn[0]", "turn[1]", "on"]} and made.notes == [
+        "in no feature: word"
+    ]
+    assert data_of(tmp_path / "out")["observation.state"].to_pylist()[1] == [1.0, 2.0, 0.0]
