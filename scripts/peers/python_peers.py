@@ -12,6 +12,7 @@ An answer {"refuse": reason} says why a peer does not take a case. The tool chec
 """
 
 import ctypes
+import functools
 import json
 import mmap
 import os
@@ -206,6 +207,101 @@ def grid_sample_chain(value, locations, weights, levels):
     return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous().to(dtype)
 
 
+@functools.cache
+def level_tensors(levels, device):
+    """Shapes of the levels and where each starts, as compiled operators take them."""
+    shapes = torch.tensor(levels, device=device)
+    sizes = shapes.prod(1)
+    return shapes, sizes.cumsum(0) - sizes
+
+
+def deformops_attention(backend):
+    """One of the kernels of deformops."""
+    try:
+        from deformops.registry import Backend, msda
+    except ImportError as error:
+        raise Refused("the package deformops: install it from PyPI") from error
+
+    def call(value, locations, weights, levels):
+        shapes, starts = level_tensors(tuple(levels), value.device)
+        return msda(value, shapes, starts, locations, weights.flatten(-2), backend=Backend[backend])
+
+    return call
+
+
+@functools.cache
+def published_triton_kernel():
+    """The form of public Triton kernels: a program works on some queries of an image and head, and all their channels."""
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError as error:
+        raise Refused("triton: PyTorch for a GPU brings it") from error
+    globals().update(triton=triton, tl=tl)  # where a kernel looks for names
+
+    @triton.jit
+    def kernel(
+        value,
+        shapes,
+        starts,
+        locations,
+        weights,
+        output,
+        S,
+        Q,
+        M,
+        D: tl.constexpr,
+        L: tl.constexpr,
+        P: tl.constexpr,
+        BLOCK: tl.constexpr,
+    ):
+        n, m = tl.program_id(1) // M, tl.program_id(1) % M
+        q = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        d = tl.arange(0, D)
+        item = ((n * Q + q) * M + m).to(tl.int64)
+        sums = tl.zeros((BLOCK, D), tl.float32)
+        for level in tl.static_range(L):
+            height, width = tl.load(shapes + 2 * level), tl.load(shapes + 2 * level + 1)
+            start = tl.load(starts + level)
+            for point in tl.static_range(P):
+                at = item * (L * P) + level * P + point
+                x = tl.load(locations + 2 * at, q < Q, 0).to(tl.float32) * width - 0.5
+                y = tl.load(locations + 2 * at + 1, q < Q, 0).to(tl.float32) * height - 0.5
+                weight = tl.load(weights + at, q < Q, 0).to(tl.float32)
+                left, top = tl.floor(x), tl.floor(y)
+                for corner in tl.static_range(4):
+                    column, row = left + corner % 2, top + corner // 2
+                    share = weight * (1 - tl.abs(x - column)) * (1 - tl.abs(y - row))
+                    inside = (q < Q) & (column >= 0) & (column < width) & (row >= 0) & (row < height)
+                    pixel = n * S + start + row.to(tl.int64) * width + column.to(tl.int64)
+                    from_ = value + ((pixel * M + m) * D)[:, None] + d[None, :]
+                    sums += share[:, None] * tl.load(from_, inside[:, None], 0).to(tl.float32)
+        tl.store(output + (item * D)[:, None] + d[None, :], sums.to(output.dtype.element_ty), (q < Q)[:, None])
+
+    def call(value, locations, weights, levels):
+        batch, length, heads, channels = value.shape
+        queries, points = locations.shape[1], locations.shape[4]
+        output = torch.empty(batch, queries, heads * channels, dtype=value.dtype, device=value.device)
+        block = 16
+        kernel[triton.cdiv(queries, block), batch * heads](
+            value,
+            *level_tensors(tuple(levels), value.device),
+            locations,
+            weights,
+            output,
+            length,
+            queries,
+            heads,
+            channels,
+            len(levels),
+            points,
+            block,
+        )
+        return output
+
+    return call
+
+
 def make_separate_steps(case):
     """Fused steps by PyTorch, one after the other, and then the attention by tmaops, which must be installed beside it."""
     try:
@@ -252,8 +348,8 @@ def make_ms_deform_attn(case, function):
     for number in range(case.sets):
         names = ("value", "sampling_locations", "attention_weights")
         value, locations, weights = (case.torch(number, name) for name in names)
-        if locations.dtype != value.dtype:
-            raise Refused("locations and weights of the value's type")
+        if locations.dtype not in (value.dtype, torch.float32):
+            raise Refused("locations and weights of the value's type or of f32")
         calls.append(lambda v=value, p=locations, w=weights: {"output": function(v, p, w, levels)})
     return calls
 
@@ -383,6 +479,10 @@ def make(case, peer):
         if case.dtypes["value"] != case.dtypes.get("output", case.dtypes.get("grad_output")):
             raise Refused("an output of the value's type")
         maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
+        if peer == "triton":
+            return maker(case, published_triton_kernel())
+        if peer.startswith("deformops_"):
+            return maker(case, deformops_attention(peer.removeprefix("deformops_").upper()))
         return maker(case, compiled(grid_sample_chain))
     if case.operator == "resample":
         return make_resample_torch(case, compiled(torch_searchsorted))

@@ -19,6 +19,7 @@ struct Peer {
   Make make;  // null: in Python
 };
 
+bool is_attention_on_gpu(std::string_view op, bool on_gpu) { return on_gpu && op.starts_with("ms_deform_attn"); }
 bool is_gemm_on_gpu(std::string_view op, bool on_gpu) { return on_gpu && op == "gemm"; }
 
 constexpr Peer kPeers[] = {
@@ -32,6 +33,9 @@ constexpr Peer kPeers[] = {
     {"cute_v1", is_gemm_on_gpu, make_cute_v1},
     {"cute_v2", is_gemm_on_gpu, make_cute_v2},
     {"grid_sample", [](std::string_view op, bool) { return op.starts_with("ms_deform_attn"); }, nullptr},
+    {"deformops_triton", is_attention_on_gpu, nullptr},
+    {"deformops_cuda", is_attention_on_gpu, nullptr},
+    {"triton", [](std::string_view op, bool on_gpu) { return on_gpu && op == "ms_deform_attn"; }, nullptr},
     {"separate_steps", [](std::string_view op, bool) { return op == "ms_deform_attn"; }, nullptr},
     // An attention by PyTorch is called grid_sample.
     {"torch_eager", [](std::string_view op, bool) { return op == "gemm" || op == "resample"; }, nullptr},

@@ -66,7 +66,8 @@ TEST(Peers, are_those_of_the_operator_and_device) {
   EXPECT_EQ(names("resample", DeviceType::cuda), "copy empty torch_eager torch_compile");
   EXPECT_EQ(names("ms_deform_attn_backward", DeviceType::cpu), "copy grid_sample torch_compile");
   EXPECT_EQ(names("ms_deform_attn", DeviceType::cpu), "copy grid_sample separate_steps torch_compile");
-  EXPECT_EQ(names("ms_deform_attn", DeviceType::cuda), "copy empty gather grid_sample separate_steps torch_compile");
+  EXPECT_EQ(names("ms_deform_attn", DeviceType::cuda),
+            "copy empty gather grid_sample deformops_triton deformops_cuda triton separate_steps torch_compile");
   EXPECT_EQ(names("tile_load", DeviceType::cuda), "copy empty");
 }
 
