@@ -1,7 +1,7 @@
-// Version 7: adds to vector16 that the last two of four levels of an image and head stay in shared memory, where the
-// copy engine brings them, and that the tensor cores do the sums: bilinear times attention weights as two 16-bit
-// halves each, sums in f32. Pixels of the first two levels come by loads of 128 bytes: two pixels of a row. A plan of
-// several heads and eight points copies the second level first, so that these two lie next to each other.
+// Version 7: adds to vector16 that the last level of three, or the last two of four or five, of an image and head stay
+// in shared memory, where the copy engine brings them, and that the tensor cores do the sums: bilinear times attention
+// weights as two 16-bit halves each, sums in f32. Pixels of the others come by loads of 128 bytes: two pixels of a row.
+// A plan of several heads and eight points copies the second level first, so that these two lie next to each other.
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/copy_level.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/lanes.cuh"
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
@@ -63,12 +63,17 @@ __device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, V
 
 enum class SecondLevel { in_place, copied };
 
-/// A unit's points are worked out in `passes` of two points of a slot each.
-template <class Value, class Point, int passes, SecondLevel second_level>
+/// A unit's points are worked out in `passes` of two points of a slot each. With five levels the second pass is the
+/// fifth level.
+template <class Value, class Point, int levels, int passes, SecondLevel second_level>
 __global__ void __launch_bounds__(kThreads, 1)
     kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
            const __grid_constant__ Steps steps, const __grid_constant__ CopiedLevel copied) {
   constexpr bool kCopied = second_level == SecondLevel::copied;
+  constexpr bool kFifth = levels == 5;
+  constexpr int kFar = far_levels(levels);
+  constexpr int kFarSlots = kLevelSlots * kFar;
+  constexpr int kSlotPoints = kFifth ? 2 : 2 * passes;
   // Setup: the block's run of units, and the levels of its first image and head.
   Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   device::wait_for_previous_kernel();
@@ -90,17 +95,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* staging = shared.staging[warp].bytes;
   const std::uint32_t staging_address = device::shared_address(staging);
   const auto pixel_bytes = static_cast<std::uint32_t>(call.value.row * static_cast<std::int64_t>(sizeof(Value)));
-  const SlotPlace slot(call, near, lane % kSlots);
+  const SlotPlace slot(call, near, level_of<levels>(lane % kSlots), kFar);
+  const auto to_fifth = kFifth ? PointColumns<Point, levels>::to_fifth(call, lane % kSlots)
+                               : typename PointColumns<Point, levels>::Step{};
   FarLane far_lane(lane, staging_address);
   NearLane near_lane(lane, near, device::shared_address(planes(shared)), staging_address);
   if constexpr (passes > 1) near_lane.keep();  // with one pass a unit is slower for it
   unsigned char* mine = staging + lane / kSlots * kQueryStagingBytes + lane % kSlots * 16;
 
-  constexpr int kLoaded = sizeof(Point) == 4 ? 2 : 2 * passes;  // all points of a unit at once where registers allow
+  constexpr int kLoaded = sizeof(Point) == 4 ? 2 : kSlotPoints;  // all points of a unit at once where registers allow
   Points<Point, kLoaded> points;
   unsigned next_q = 0;
   unsigned filled = 0;  // segment whose levels have come
-  PointColumns<Point> columns(call, segments.unit(0), lane % kSlots, 2 * passes);
+  PointColumns<Point, levels> columns(call, segments.unit(0), lane % kSlots, kSlotPoints);
   Value* output = nullptr;
   [[maybe_unused]] const unsigned char* copy = nullptr;  // what the thread reads of the first pixel
   const auto load_points = [&](unsigned number) {
@@ -112,7 +119,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     while (segments.valid() && number >= segments.end()) leave(near, shared, segments, lane);
     if (!segments.valid()) return;
     const Unit unit = segments.unit(number);
-    columns = {call, unit, lane % kSlots, 2 * passes};
+    columns = {call, unit, lane % kSlots, kSlotPoints};
     far_lane.point_to(
         static_cast<const Value*>(call.value.data) + (call.value.at(unit.n, 0, unit.m) + call.levels[0].value_at), lane,
         pixel_bytes);
@@ -141,16 +148,17 @@ __global__ void __launch_bounds__(kThreads, 1)
         unsigned drawn = 0;
         if (pass + 1 == passes) drawn = begin_draw(shared, lane);
         Spot spots[2];
-        const bool far_slot = lane % kSlots < kFarSlots;
-        const std::uint32_t pixels = locate_samples(slot, pair, far_slot, spots);
+        const bool fifth = kFifth && pass == 1;
+        const bool far_slot = !fifth && lane % kSlots < kFarSlots;
+        const std::uint32_t pixels =
+            locate_samples(fifth ? SlotPlace(call, near, levels - 1, kFar) : slot, pair, far_slot, spots);
         constexpr int kUnderWay =
             passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
         FarPixels under_way[kUnderWay];
         FarLane::Level far_level = my_far.start;
         // The pixels of two samples of a query: those of slot s.
         const auto load = [&](int s) {
-          const DeviceLevel& level = call.levels[s * kLevels / kSlots];
-          constexpr int kLevelSlots = kSlots / kLevels;
+          const DeviceLevel& level = call.levels[s / kLevelSlots];
           if (s > 0 && s % kLevelSlots == 0) {
             if constexpr (kCopied)
               far_level = FarLane::copied_level(my_copy, lane);
@@ -164,24 +172,36 @@ __global__ void __launch_bounds__(kThreads, 1)
         __syncwarp();  // the staging has been read
         write_weights<Value>(pair, spots, far_slot, mine);
         if (pass + 1 < passes) {
-          if (kLoaded == 2) points.load(call, steps, columns, q + lane / kSlots, 2 * (pass + 1));
+          if (kFifth)
+            points.load(call, steps, columns.moved(to_fifth), q + lane / kSlots, 0);
+          else if (kLoaded == 2)
+            points.load(call, steps, columns, q + lane / kSlots, 2 * (pass + 1));
         } else {
           number = end_draw(drawn);
           loaded = number < segments.end();
           if (loaded) load_points(number);
         }
         __syncwarp();
+        if (!fifth) {
 #pragma unroll
-        for (int s = 0; s < kUnderWay - 1; ++s) load(s);
+          for (int s = 0; s < kUnderWay - 1; ++s) load(s);
 #pragma unroll
-        for (int s = 0; s < kFarSlots; ++s) {
-          if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
-          add_far<Value>(far, my_far, s, under_way[s % kUnderWay]);
+          for (int s = 0; s < kFarSlots; ++s) {
+            if (s + kUnderWay - 1 < kFarSlots) load(s + kUnderWay - 1);
+            add_far<Value>(far, my_far, s, under_way[s % kUnderWay]);
+          }
         }
         if (filled != segments.index()) wait_filled(shared, segments);
         filled = segments.index();
+        if (fifth) {
 #pragma unroll
-        for (int s = kFarSlots; s < kSlots; ++s) add_near<Value>(close, near_lane, near.plane_bytes, s, pixels);
+          for (int s = 0; s < kLevelSlots; ++s)
+            add_near<Value>(close, near_lane, near.plane_bytes, s, kNearLevels - 1, pixels);
+        } else {
+#pragma unroll
+          for (int s = kFarSlots; s < (kFifth ? kSlots : kLevelSlots * levels); ++s)
+            add_near<Value>(close, near_lane, near.plane_bytes, s, s / kLevelSlots - kFar, pixels);
+        }
       }
       // The next unit is of the same segment, or not known yet.
       const Unit first = segments.unit(0);
@@ -196,7 +216,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   device::let_next_kernel_start();
 }
 
-constexpr std::int64_t kMaxPlaneBytes = 56 * 1024;
+/// Leaves the L1 92 KB (docs/findings/ms_deform_attn_resident.md, S17).
+constexpr std::int64_t kMaxPlaneBytes = 72 * 1024;
+/// A near level's pixels are passed on as bytes of a plane, in 16 bits.
+constexpr std::int64_t kMostNearPixels = (std::int64_t{1} << 16) / kPixelBytes;
 /// Maps of one round that L2 keeps beside the points and the output.
 constexpr std::int64_t kRoundBytes = 32 << 20;
 
@@ -245,9 +268,10 @@ CopiedLevel add_copy(Work& work, const Problem& problem, const Call& call, bool 
 Near near_of(const Problem& problem, const ConstTensorView& value) {
   Near near;
   near.plane_bytes = static_cast<unsigned>(plane_bytes(problem));
+  near.levels = static_cast<int>(problem.levels.size() - far_levels(problem));
   int pixels = 0;
-  for (int l = 0; l < kNearLevels; ++l) {
-    const Level& level = problem.levels[static_cast<std::size_t>(kFarLevels + l)];
+  for (int l = 0; l < near.levels; ++l) {
+    const Level& level = problem.levels[far_levels(problem) + static_cast<std::size_t>(l)];
     near.maps[l] = level_map(problem, value, level, {kPlaneChannels, 1, near_pitch(level), level.height, 1});
     near.first[l] = pixels;
     near.pitch[l] = static_cast<int>(near_pitch(level));
@@ -265,7 +289,7 @@ Steps steps_of(const Problem& problem, const Call& call) {
   Steps steps{.locations = bytes(call.locations.query, problem.location_dtype),
               .weights = bytes(call.weights.query, problem.weight_dtype),
               .output = bytes(call.output.row, problem.value_dtype)};
-  for (int l = 0; l < kFarLevels; ++l)
+  for (std::size_t l = 0; l < far_levels(problem); ++l)
     steps.level[l] = bytes(call.levels[l].value_at - call.levels[0].value_at, problem.value_dtype);
   return steps;
 }
@@ -279,20 +303,27 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (problem.location_dtype != problem.weight_dtype || problem.location_dtype == DType::f64)
     return Support::no("needs locations and weights of one type of at most 32 bits");
   if (problem.sampling != Sampling::bilinear) return Support::no("needs bilinear sampling");
-  if (problem.levels.size() != kLevels) return Support::no("needs four levels");
+  if (problem.levels.size() < 3 || problem.levels.size() > 5) return Support::no("needs three to five levels");
   if (!problem.positive_strides) return Support::no("needs value strides above 0");
   for (const Level& level : problem.levels) {
     if (level.points != problem.levels[0].points || (level.points != 4 && level.points != 8))
       return Support::no("needs four or eight points in each level");
+    if (problem.levels.size() != 4 && level.points != 4)
+      return Support::no("needs four points in each of three or five levels");
     if (level.height < 2 || level.width < 2) return Support::no("needs levels of at least two pixels a side");
     if (level.height * std::max(level.pitch, near_pitch(level)) > UINT16_MAX)
       return Support::no("needs levels of less than 65,536 pixels");
   }
-  for (std::size_t l = kFarLevels; l < kLevels; ++l)
-    if (problem.levels[l].height > 256 || near_pitch(problem.levels[l]) > 256)
-      return Support::no("needs a third and a fourth level of at most 254 pixels a side");
+  for (std::size_t l = far_levels(problem); l < problem.levels.size(); ++l) {
+    const Level& level = problem.levels[l];
+    if (level.height > 256 || near_pitch(level) > 256)
+      return Support::no("needs levels in shared memory of at most 254 pixels a side");
+    if (level.height * near_pitch(level) > kMostNearPixels)
+      return Support::no("needs levels in shared memory of at most " + std::to_string(kMostNearPixels) +
+                         " pixels each");
+  }
   if (plane_bytes(problem) > kMaxPlaneBytes)
-    return Support::no("needs a third and a fourth level of at most " + std::to_string(2 * kMaxPlaneBytes) +
+    return Support::no("needs levels of at most " + std::to_string(2 * kMaxPlaneBytes) +
                        " bytes in shared memory, these take " + std::to_string(2 * plane_bytes(problem)));
   if (Support support = fits_shared_memory(shared_bytes(problem), device); !support) return support;
   if (problem.map_bytes > INT32_MAX) return Support::no("needs maps of an image and head that span less than 2 GiB");
@@ -319,12 +350,16 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
       work.add(function, shape, call, near_of(problem, arguments.value), order, steps_of(problem, call), copied);
     };
     if constexpr (sizeof(Value) == 2 && !std::is_same_v<Point, AnyType>) {
-      if (problem.levels[0].points == 4)
-        add(kernel<Value, Point, 1, SecondLevel::in_place>);
+      if (problem.levels.size() == 3)
+        add(kernel<Value, Point, 3, 1, SecondLevel::in_place>);
+      else if (problem.levels.size() == 5)
+        add(kernel<Value, Point, 5, 2, SecondLevel::in_place>);
+      else if (problem.levels[0].points == 4)
+        add(kernel<Value, Point, 4, 1, SecondLevel::in_place>);
       else if (copied.maps != nullptr)
-        add(kernel<Value, Point, 2, SecondLevel::copied>);
+        add(kernel<Value, Point, 4, 2, SecondLevel::copied>);
       else
-        add(kernel<Value, Point, 2, SecondLevel::in_place>);
+        add(kernel<Value, Point, 4, 2, SecondLevel::in_place>);
     }
   });
   return work;

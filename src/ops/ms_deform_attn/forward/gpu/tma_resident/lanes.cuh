@@ -169,11 +169,12 @@ struct NearLane {
   }
 };
 
+/// `level`: of the near ones.
 template <class Value>
 __device__ __forceinline__ void add_near(NearSums& sums, const NearLane& mine, std::uint32_t plane_bytes, int slot,
-                                         std::uint32_t pixels_of_all) {
+                                         int level, std::uint32_t pixels_of_all) {
   const std::uint32_t pixels = __shfl_sync(kAll, pixels_of_all, mine.source + slot);
-  const std::uint32_t corner = mine.corner[slot * kLevels / kSlots - kFarLevels];
+  const std::uint32_t corner = mine.corner[level];
   const std::uint32_t at[2] = {(pixels & 0xffffu) + corner, (pixels >> 16) + corner};
   const std::uint32_t word = device::load_shared(mine.weights + 16 * slot);
 #pragma unroll

@@ -9,8 +9,9 @@
 namespace tmaops::ops::ms_deform_attn::tma_resident {
 
 constexpr unsigned kAll = 0xffffffffu;
-constexpr int kSlots = 8;  // pairs of points of a query worked out in one pass, each by one thread; level is slot / 2
-constexpr int kFarSlots = kSlots / kLevels * kFarLevels;
+constexpr int kSlots =
+    8;  // pairs of points of a query worked out in one pass, each by one thread; level is slot / kLevelSlots
+constexpr int kLevelSlots = 2;
 constexpr int kChannels = 32;
 /// Keeps the halves of small weights out of the subnormal numbers of f16; taken back from the sums. Weights of 256 and
 /// more overflow f16, and their queries are summed by the definition.
@@ -23,17 +24,23 @@ struct CopiedLevel {
 };
 constexpr std::uint32_t kCopiedPixelBytes = 2 * kChannels;
 
+/// The level of a slot. With three levels the last two slots work out what the two before do, and nobody asks for it.
+/// With five levels the last one has a pass of its own, in which all slots do what the first two do.
+template <int levels>
+__device__ __forceinline__ int level_of(int slot) {
+  return levels == 3 ? min(slot / kLevelSlots, levels - 1) : slot / kLevelSlots;
+}
+
 /// The level a thread works out samples of.
 struct SlotPlace {
   float height;
   float width;
   int pitch;
 
-  __device__ __forceinline__ SlotPlace(const Call& call, const Near& near, int slot) {
-    const int l = slot * kLevels / kSlots;
+  __device__ __forceinline__ SlotPlace(const Call& call, const Near& near, int l, int far) {
     height = static_cast<float>(call.levels[l].height);
     width = static_cast<float>(call.levels[l].width);
-    pitch = l < kFarLevels ? call.levels[l].pitch : near.pitch[l - kFarLevels];
+    pitch = l < far ? call.levels[l].pitch : near.pitch[l - far];
   }
 };
 
@@ -52,19 +59,36 @@ __device__ __forceinline__ T* bytes_behind(T* pointer, std::uint64_t bytes) {
 }
 
 /// Where the points of a thread's slot lie: of query 0 of an image and head.
-template <class Point>
+template <class Point, int levels>
 struct PointColumns {
   const Point* locations;
   const Point* weights;
 
   /// `points`: of the thread's slot.
   __device__ __forceinline__ PointColumns(const Call& call, const Unit& of, int slot, int points) {
-    const DeviceLevel& level = call.levels[slot * kLevels / kSlots];
-    const int point = slot % (kSlots / kLevels) * points;
+    const DeviceLevel& level = call.levels[level_of<levels>(slot)];
+    const int point = slot % kLevelSlots * points;
     locations = static_cast<const Point*>(call.locations.data) +
                 (call.locations.row(of.n, 0, of.m) + level.location_at + point * call.locations.point);
     weights = static_cast<const Point*>(call.weights.data) +
               (call.weights.row(of.n, 0, of.m) + level.weight_at + point * call.weights.point);
+  }
+  /// The same by so many elements further.
+  struct Step {
+    std::int64_t locations = 0;
+    std::int64_t weights = 0;
+  };
+  __device__ __forceinline__ PointColumns moved(const Step& by) const {
+    PointColumns result = *this;
+    result.locations += by.locations;
+    result.weights += by.weights;
+    return result;
+  }
+  /// From the thread's slot to its slot of the fifth level.
+  static __device__ __forceinline__ Step to_fifth(const Call& call, int slot) {
+    const DeviceLevel& from = call.levels[level_of<levels>(slot)];
+    const DeviceLevel& to = call.levels[levels - 1];
+    return {to.location_at - from.location_at, to.weight_at - from.weight_at};
   }
 };
 
@@ -76,8 +100,9 @@ struct Points {
   std::uint32_t weights[kWords];
 
   /// The slot's points from `first` on, of a query.
-  __device__ __forceinline__ void load(const Call& call, const Steps& steps, const PointColumns<Point>& columns,
-                                       unsigned query, int first) {
+  template <class Columns>
+  __device__ __forceinline__ void load(const Call& call, const Steps& steps, const Columns& columns, unsigned query,
+                                       int first) {
     const std::uint64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
     const Point* location = bytes_behind(columns.locations, q * steps.locations) + first * call.locations.point;
     const Point* weight = bytes_behind(columns.weights, q * steps.weights) + first * call.weights.point;

@@ -49,6 +49,7 @@ static_assert(kPlanesAt == (static_cast<int>(sizeof(Storage)) + 127) / 128 * 128
 struct Near {
   int first[kNearLevels] = {};  // pixel of a plane
   int pitch[kNearLevels] = {};  // pixels
+  int levels = 0;
   unsigned plane_bytes = 0;
   unsigned fill_bytes = 0;  // that the copies of a segment bring
   tma::TensorMap maps[kNearLevels]{};
@@ -163,11 +164,13 @@ __device__ __forceinline__ void fill(const Near& near, Storage& shared, const Un
   device::fence_async_shared();
   device::arrive_expect_bytes(shared.full, near.fill_bytes);
 #pragma unroll
-  for (int l = 0; l < kNearLevels; ++l)
+  for (int l = 0; l < kNearLevels; ++l) {
+    if (l >= near.levels) break;
 #pragma unroll
     for (int plane = 0; plane < 2; ++plane)
       device::tensor_load(planes(shared) + plane * near.plane_bytes + near.first[l] * kPixelBytes, &near.maps[l],
                           {plane * kPlaneChannels, static_cast<int>(of.m), 0, 0, static_cast<int>(of.n)}, shared.full);
+  }
 }
 
 __device__ __forceinline__ void wait_filled(Storage& shared, const Segments& segments) {
