@@ -329,3 +329,24 @@ def test_nothing_of_pandas_or_polars_is_imported():
 
     code = "import sys, numpy, tmaops; tmaops.resample({'t': numpy.arange(3.0)}, hz=2); print(bool({'pandas', 'polars', 'torch'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas", "polars"])
+@pytest.mark.parametrize("episodes", [["left", "right"], [7, 3]])
+def test_rows_of_a_group_are_an_episode_of_their_own(kind, episodes):
+    seconds = np.concatenate([np.arange(0, 1, 0.1), np.arange(0, 0.5, 0.1)])
+    recording = {
+        "time": seconds,
+        "who": np.array([episodes[0]] * 10 + [episodes[1]] * 5),
+        "x": np.concatenate([np.arange(0, 1, 0.1), 100 + np.arange(0, 0.5, 0.1)]),
+    }
+    if kind != "dict":
+        recording = pytest.importorskip(kind).DataFrame(recording)
+    made = tmaops.resample(recording, hz=20, time="time", group="who")
+    who, x = (list(made[name]) for name in ("who", "x"))
+    first = [value for name, value in zip(who, x) if name == episodes[0]]
+    second = [value for name, value in zip(who, x) if name == episodes[1]]
+    np.testing.assert_allclose(first, np.arange(19) * 0.05, atol=1e-6)
+    np.testing.assert_allclose(second, 100 + np.arange(9) * 0.05, atol=1e-5)  # nothing between 0.9 and 100
+    with pytest.raises(tmaops.Error, match="wo"):
+        tmaops.resample(recording, hz=20, time="time", group="wo")
