@@ -172,6 +172,11 @@ def source_line(path, document, rows, before, digests):
     on_gpu = all(row["device"].startswith("cuda") for row in rows)
     where = machine["gpu"]["name"] if on_gpu else f"{machine.get('cpu')}, {machine.get('threads', '?')} threads"
     partial = " The run was interrupted: not all cases." if document.get("status") == "partial" else ""
+    earlier = {}  # rows that were taken over from another run
+    for row in rows:
+        if row.get("revision", document["revision"]) != document["revision"]:
+            earlier.setdefault(row["revision"], set()).add(f"`{row['implementation']}`")
+    where += "".join(f" ({', '.join(sorted(names))}: revision {revision})" for revision, names in earlier.items())
     return f"`{path}`: {where}, revision {document['revision']}.{partial}{digests.note(path, rows, before)}"
 
 
