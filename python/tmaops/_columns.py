@@ -89,8 +89,10 @@ class Columns:
                 self.add(str(name), column)
             return
         matrix = numpy.ascontiguousarray(values)
+        address = matrix.__array_interface__["data"][0]
         self.given += [
-            _recording.Given(str(n), kind, row, shape, None, 0) for n, row in zip(names, matrix, strict=True)
+            _recording.Given(str(name), kind, row, shape, None, 0, address + i * matrix.strides[0])
+            for i, (name, row) in enumerate(zip(names, matrix, strict=True))
         ]
         self.restore += [_as_it_is] * len(names)
 
@@ -275,6 +277,27 @@ def _objects(values: list) -> Any:
     return array
 
 
+def _pandas_frame(pandas: Any, columns: dict[str, Any], index: Any, known: Any) -> Any:
+    """A frame of columns. Those of one type are one block, and its names those of the frame that they come from, if they are
+    the same: both make it several times cheaper.
+    """
+    import numpy
+
+    data = {name: values for name, values in columns.items() if name != "valid"}
+    plain = (
+        type(values) is numpy.ndarray and values.ndim == 1 and values.dtype.kind in "fiub" for values in data.values()
+    )
+    if not all(plain) or len({values.dtype for values in data.values()}) != 1:
+        rows = {name: pandas.Series(v, index=index) if isinstance(v, list) else v for name, v in columns.items()}
+        return pandas.DataFrame(rows, index=index, copy=False)
+    names = list(data)
+    labels = known if known.tolist() == names else names
+    frame = pandas.DataFrame(numpy.array(list(data.values())).T, index=index, columns=labels, copy=False)
+    if "valid" in columns:
+        frame.insert(len(names), "valid", columns["valid"])
+    return frame
+
+
 def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     """What came back, as the caller's kind of recording."""
     restored = {
@@ -289,14 +312,7 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
             name = next((made.name for made in result.arrays if made.source == 0), None)
             if name is not None:
                 index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
-        return pandas.DataFrame(
-            {
-                name: pandas.Series(values, index=index) if isinstance(values, list) else values
-                for name, values in restored.items()
-            },
-            index=index,
-            copy=False,
-        )
+        return _pandas_frame(pandas, restored, index, recording.columns)
     if library == "polars":
         polars = sys.modules["polars"]
         return polars.DataFrame([polars.Series(name, values) for name, values in restored.items()])

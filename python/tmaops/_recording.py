@@ -121,6 +121,7 @@ class Given(NamedTuple):
     shape: tuple[int, ...]
     channel_names: Sequence[str] | None
     missing: int
+    address: int = 0  # of the values, where it is known
 
 
 class Made(NamedTuple):
@@ -174,7 +175,7 @@ def packed(columns: Sequence[Given]) -> Given:
     if first.values is None:
         return rows(first.name, sum(each.shape[0] for each in columns), missing=sum(each.missing for each in columns))
     values = numpy.concatenate([each.values for each in columns])
-    return first._replace(values=values, shape=values.shape, missing=sum(each.missing for each in columns))
+    return first._replace(values=values, shape=values.shape, missing=sum(each.missing for each in columns), address=0)
 
 
 def reads_text(name: str) -> bool:
@@ -193,7 +194,7 @@ def _given(columns: Iterable[Given], keep: list[Any]) -> ctypes.Array:
         to.name, to.type, to.shape, to.dimensions = given.name.encode(), given.type, shape, len(given.shape)
         to.missing = given.missing
         if given.values is not None:
-            to.data = given.values.__array_interface__["data"][0]
+            to.data = given.address or given.values.__array_interface__["data"][0]
             keep.append(given.values)
         if given.channel_names is not None:
             names = (c_char_p * len(given.channel_names))(*(name.encode() for name in given.channel_names))
@@ -299,6 +300,7 @@ class _Handle:
             self._destroy(self.handle)
 
 
+_TYPES_OF_ARRAYS = {b"rows": "<i8", b"bf16": "<u2"}
 _NO_WARNINGS = b'"warnings": []}'
 
 
@@ -330,7 +332,7 @@ class Result:
                     [text[a:b].decode("utf-8", "replace") for a, b in zip(bounds, bounds[1:], strict=False)], dtype=str
                 )
             else:
-                dtype = {b"rows": "<i8", b"bf16": "<u2"}.get(kind) or kind.decode()
+                dtype = _TYPES_OF_ARRAYS.get(kind) or kind.decode()
                 empty = not each.data or 0 in shape
                 values = (
                     numpy.empty(shape, dtype)
