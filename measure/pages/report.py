@@ -13,15 +13,13 @@ from tmaops.pages.compare import compare as compare_runs
 from tmaops.pages.ladders import ladders
 from tmaops.pages.ratios import ratios
 from tmaops.pages.results import Row, Run, read
-from tmaops.pages.roofline import roofline
-from tmaops.pages.sweeps import draw_sweeps
 
 
 def main(arguments: list[str]) -> int:
     """Runs `tmaops report ARGUMENTS`."""
     parser = argparse.ArgumentParser(
         prog="tmaops report",
-        description="Draws result files of tmaops bench as one page: times, ratios to peers, rooflines, sweeps, changes.",
+        description="Draws result files of tmaops bench as one page: times, ratios to peers, changes.",
     )
     parser.add_argument(
         "results", nargs="+", type=pathlib.Path, metavar="RESULT.json", help="result files of tmaops bench"
@@ -68,8 +66,6 @@ def report(
             page.section(f"{operator}, {device}" if len(devices) > 1 else operator)
             ladders(page, rows)
             ratios(page, rows)
-            draw_sweeps(page, rows)
-        roofline(page, device, [row for rows in operators.values() for row in rows], len(devices) > 1)
     return page
 
 

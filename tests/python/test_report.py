@@ -8,8 +8,6 @@ import pytest
 pytest.importorskip("plotly")
 from browser import TOOL, check, check_drawn, needs_chromium, open_page, run  # noqa: E402
 from tmaops import _page as pages  # noqa: E402
-from tmaops.pages.results import read  # noqa: E402
-from tmaops.pages.sweeps import sweeps  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -65,13 +63,13 @@ def figures(contents, title):
     return next(found for found in contents.plots if title in [figure["layout"]["title"]["text"] for figure in found])
 
 
-def test_a_report_has_ladders_ratios_sweeps_and_a_roofline(tmp_path):
+def test_a_report_has_ladders_and_ratios(tmp_path):
     result(tmp_path / "run.json", gemms())
     said = run("report", tmp_path / "run.json", "-o", tmp_path / "page.html")
-    assert "4 plots of 1 files" in said.stderr
+    assert "2 plots of 1 files" in said.stderr
     contents = check(tmp_path / "page.html")
     assert "NVIDIA H200" in contents.text and "0123456789ab" in contents.text
-    ladder, ratio, sweep, roof = (found[0] for found in contents.plots)
+    ladder, ratio = (found[0] for found in contents.plots)
 
     assert contents.options[:3] == ["RC 256, f16, hot", "RC 1024, f16, hot", "RC 4096, f16, hot"]
     assert ladder["layout"]["yaxis"]["categoryarray"] == [
@@ -89,15 +87,6 @@ def test_a_report_has_ladders_ratios_sweeps_and_a_roofline(tmp_path):
     assert peer["name"] == "cublas" and peer["x"] == pytest.approx([2.5, 2.5, 2.5])
     assert peer["x"][0] + peer["error_x"]["array"][0] == pytest.approx(5 * 1.1 / (2 * 0.9))
     assert peer["x"][0] - peer["error_x"]["arrayminus"][0] == pytest.approx(5 * 0.9 / (2 * 1.1))
-
-    assert {line["name"]: line["x"] for line in sweep["data"]}["cublas"] == [256, 1024, 4096]
-    assert [line["name"] for line in sweep["data"] if line.get("visible") == "legendonly"] == ["tmaops_pdl"]
-
-    points, *roofs = roof["data"]
-    assert points["x"] == pytest.approx([1.0, 1.0, 1.0]) and points["y"] == pytest.approx([1 / 512, 1 / 2048, 1 / 8192])
-    assert any("4,814 GB/s" in line["name"] for line in roofs)
-    memory = next(line for line in roofs if "theoretical" in line["name"])
-    assert memory["y"][0] == pytest.approx(4.814304 * memory["x"][0])
 
 
 def test_a_comparison_says_what_is_faster_beyond_the_noise(tmp_path):
@@ -128,41 +117,6 @@ def test_a_comparison_says_what_is_faster_beyond_the_noise(tmp_path):
     assert found["slower"] == (["RC 1024, f16, hot"], [2.25])
     assert found["same"][0] == ["RC 512, f16, hot"]
     assert "gemm 1 1 1 1 1" in " ".join(contents.text.split())
-
-
-@pytest.mark.parametrize(
-    "operator, cases, over, xs",
-    [
-        ("gemm", ["RC 64x4096x7168", "RC 128x4096x7168", "RC 256x4096x7168"], "M", [64, 128, 256]),
-        ("ms_deform_attn", [f"N{n} M1 D32 Lq100 P8 92x160+46x80/uniform" for n in (1, 8, 48)], "images", [1, 8, 48]),
-        (
-            "ms_deform_attn",
-            [f"N1 M1 D32 Lq100 P8 {side}x{side}+8x8/uniform" for side in (16, 32, 64)],
-            "pixels of all levels",
-            [320, 1088, 4160],
-        ),
-        ("ms_deform_attn", [f"N1 M1 D32 Lq{q} P8 92x160+46x80/uniform" for q in (10, 20, 30)], "queries", [10, 20, 30]),
-        (
-            "resample",
-            [f"256,500->{t},32 previous" for t in (25, 250, 2500)],
-            "targets of a trajectory",
-            [25, 250, 2500],
-        ),
-        ("tile_load", [f"{n} tiles random" for n in (80, 800, 8000)], "loads", [80, 800, 8000]),
-    ],
-)
-def test_cases_that_differ_in_one_number_are_a_sweep(tmp_path, operator, cases, over, xs):
-    rows = [row(operator, case, "tmaops", 1.0 + index) for index, case in enumerate(cases)]
-    (sweep,) = sweeps(read(result(tmp_path / "run.json", rows)).rows)
-    assert (sweep.over, [x for x, _ in sweep.lines["tmaops"]]) == (over, xs)
-
-
-def test_two_cases_and_cases_that_differ_in_words_are_no_sweep(tmp_path):
-    rows = [
-        row("resample", case, "tmaops", 1.0)
-        for case in ("8,9->9,1", "8,9->9,2", "8,9->9,1 previous", "8,9->9,1 times=f64", "8,9->9,1 times=i64")
-    ]
-    assert sweeps(read(result(tmp_path / "run.json", rows)).rows) == []
 
 
 def test_every_committed_result_file_has_a_place_in_the_report(tmp_path):
