@@ -4,7 +4,8 @@
 The C++ example of README.md is examples/quickstart.cpp to the letter; every relative link leads to a file; every error
 number named in a document is in the catalogue; every path of the tree that a document names exists; every key and every
 file of a configuration is in docs/configuration.md, every header of the device layer in docs/device.md. docs/published.md
-answers each of the 84 items of the published reports; what it says is not run yet has no result file.
+answers each of the 84 items of the published reports; what it says is not run yet has no result file. Every command has a
+subcommand, options, configurations, files of the tree, tests and targets of make that are there.
 """
 
 import pathlib
@@ -91,6 +92,64 @@ for sentence in re.split(r"\.\s|\|", published):
             found.append(
                 f"docs/published.md: {file} {'is there' if (root / file).exists() else 'is not there'}: {sentence.strip()}"
             )
+
+COMMAND = re.compile(
+    r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:build-executor/bin/)?(tmaops|make|python3|ninja|ctest|scripts/\S+)\s([^#|&]*)"
+)
+TREE = r"(?<![\w/.-])(?:configs|results|scripts|tests|src|examples)/[\w./*-]+"
+
+
+def sources(*folders):
+    files = (path for folder in folders for path in sorted((root / folder).rglob("*")))
+    return "\n".join(path.read_text(encoding="utf-8") for path in files if path.suffix in (".cpp", ".hpp", ".py"))
+
+
+program = sources("tool", "measure", "datasets", "python/tmaops")
+in_tests = sources("tests")
+targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def problems_of(command):
+    """What a command of a document names that is not there."""
+    word, rest = COMMAND.match(command).groups()
+    for path in re.findall(TREE, command):
+        if not list(root.glob(path)):
+            yield f"{path} is not there"
+    names = rest.split()
+    if word == "make" and names and names[0] not in targets:
+        yield f"make has no target {names[0]}"
+    for name in re.findall(r"gtest_filter='\*?(\w+)\*?'|ctest .*-R (\w+)$", command):
+        if not re.search(name[0] or name[1], in_tests):
+            yield f"no test is named {name[0] or name[1]}"
+    if word == "tmaops" and names and re.fullmatch(r"[a-z][a-z-]+", names[0]):
+        if f'"{names[0]}"' not in program:
+            yield f"tmaops has no subcommand {names[0]}"
+        for option in re.findall(r"(?<!\S)--[a-z][\w-]+", rest):
+            if not re.search(rf'[",]{option}["{{, =]', program):
+                yield f"tmaops has no option {option}"
+        if names[0] in ("bench", "verify") and len(names) > 1 and re.fullmatch(r"[a-z]\w*", names[1]):
+            if not (root / f"configs/{names[1]}.yaml").exists():
+                yield f"there is no configs/{names[1]}.yaml"
+
+
+commands = 0
+for document in documents:
+    for block in re.findall(r"```(?:sh|bash)?\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL):
+        for line in filter(COMMAND.match, block.replace("\\\n", " ").splitlines()):
+            commands += 1
+            found += [f"{document.relative_to(root)}: {problem}: {line}" for problem in problems_of(line)]
+if commands < 40:
+    found.append(f"only {commands} commands were found in the documents")
+wrong = (
+    "make nothing",
+    "tmaops no-such",
+    "tmaops bench --no-such",
+    "tmaops verify no_such",
+    "python3 scripts/no_such.py .",
+)
+for command in wrong:
+    if not list(problems_of(command)):
+        found.append(f"check_docs.py: finds nothing in `{command}`")
 
 print("\n".join(found))
 sys.exit(1 if found else 0)
