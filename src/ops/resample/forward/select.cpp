@@ -14,8 +14,7 @@ constexpr std::int64_t kLeastWalks = 256;  // targets for each multiprocessor: e
 
 /// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory
 /// latency.
-constexpr std::array<std::string_view, 4> kWindows{"bulk_window_lane", "bulk_window_walk", "bulk_window_block",
-                                                   "bulk_window"};
+constexpr std::array<std::string_view, 3> kWindows{"bulk_window_lane", "bulk_window_block", "bulk_window"};
 /// Kernels that read only the rows they need, best first.
 constexpr std::array<std::string_view, 3> kTouched{"touched_rows_lane", "touched_rows_block", "touched_rows"};
 /// Kernels for rows that are not whole chunks, best first.
@@ -23,9 +22,7 @@ constexpr std::array<std::string_view, 2> kNarrowRows{"narrow_rows_plain", "narr
 
 /// Kernels that take the problem, but lose it to the next of their family.
 bool loses(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
-  const bool long_call = problem.batch * problem.target * problem.row_bytes() >= kShort;
-  if (variant == "bulk_window_lane") return long_call;
-  if (variant == "bulk_window_walk") return problem.target < 4 * problem.source;
+  if (variant == "bulk_window_lane") return problem.batch * problem.target * problem.row_bytes() >= kShort;
   if (variant == "curve_window_walk")
     return problem.batch * problem.target < kLeastWalks * device.multiprocessors || 2 * problem.target < problem.source;
   return false;
