@@ -4,14 +4,15 @@
   check_size.py SOURCE_DIR     prints the lines of every part; exits 1 when the product or the whole has more than it may
   check_size.py --self-test    show that too many lines are found
 
-The ceilings go down alone: who deletes lines lowers them. The goals are 40,000 for the product and 62,000 for the whole. The
+The ceilings go down alone: who deletes lines lowers them. src/offers, by which the wings meet, counts with them: the product has no use
+for it. The goals are 40,000 for the product and 62,000 for the whole. The
 executor, which checks kernels in a build of its own, is not counted.
 """
 
 import pathlib
 import sys
 
-CEILINGS = {"product": 46_000, "whole": 73_800}
+CEILINGS = {"product": 45_950, "whole": 73_800}
 GOALS = {"product": 40_000, "whole": 62_000}
 PRODUCT = ("include", "src", "python")
 WINGS = ("tool", "study", "measure", "datasets")
@@ -32,7 +33,7 @@ def lines_of(root):
 
 
 def sums(lines):
-    product = sum(count for room, count in lines.items() if room.split("/")[0] in PRODUCT)
+    product = sum(count for room, count in lines.items() if room.split("/")[0] in PRODUCT and room != "src/offers")
     return {"product": product, "whole": sum(lines.values())}
 
 
@@ -46,7 +47,7 @@ def check(counts, ceilings):
 
 def main():
     if sys.argv[1:] == ["--self-test"]:
-        counts = sums({"src/core": 60, "include": 20, "python": 20, "tool": 50})
+        counts = sums({"src/core": 60, "include": 20, "python": 20, "tool": 40, "src/offers": 10})
         assert counts == {"product": 100, "whole": 150}
         assert check(counts, {"product": 100, "whole": 150}) == []
         assert len(check(counts, {"product": 99, "whole": 149})) == 2
