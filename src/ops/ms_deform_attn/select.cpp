@@ -64,7 +64,7 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
 constexpr std::int64_t kQueriesThatStay = 2000;
 
 /// f32 whose channels fill the 128 bytes of a line, as 32 do. With four points in a level level_per_thread is the
-/// fastest or near it, with eight shuffled_samples; vector16 loses to both (docs/findings/ms_deform_attn.md, A8).
+/// fastest or near it, with eight shuffled_samples (docs/findings/ms_deform_attn.md, A8).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
 bool four_points(const Problem& problem) {
   return std::ranges::all_of(problem.levels, [](const Level& level) { return level.points == 4; });
@@ -81,7 +81,6 @@ constexpr Rank<Problem> kRanks[] = {
      [](const Problem& problem, const DeviceInfo& device) {
        return few_queries(problem, device) || whole_lines(problem) ? kGood : kUsual;
      }},
-    {"vector16", usual},
     {"fused_vectors", usual},
     {"channel_per_thread", usual},
     {"simd_packed", [](const Problem& problem, const DeviceInfo&) { return packing_pays(problem) ? kUsual : kLast; }},

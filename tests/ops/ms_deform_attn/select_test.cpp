@@ -45,21 +45,12 @@ TEST(MsDeformAttnSelect, few_queries_are_passed_round_by_shuffles) {
     EXPECT_EQ(forward::select(problem_of(batch, 300, 32), h200(), "").variant->name, "shuffled_samples") << batch;
 }
 
-TEST(MsDeformAttnSelect, so_are_many_where_pixels_are_whole_lines_of_f32) {
+TEST(MsDeformAttnSelect, so_are_many_of_one_level_and_wide_channels_but_no_odd_ones) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  for (const std::int64_t heads : {1, 8}) {
-    forward::Problem problem = problem_of(48, 15422, 32);
-    problem.heads = heads;
-    EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "vector16");
-    problem.value_dtype = problem.output_dtype = DType::f32;
-    problem.map_bytes *= 2;
-    EXPECT_EQ(forward::select(problem, h200(), "").variant->name, "shuffled_samples");
-  }
-}
-
-TEST(MsDeformAttnSelect, many_queries_and_odd_channels_are_not) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  EXPECT_NE(forward::select(problem_of(2, 22223, 32), h200(), "").variant->name, "shuffled_samples");
+  EXPECT_EQ(forward::select(problem_of(48, 15422, 32), h200(), "").name(), "shuffled_samples/1 group");
+  EXPECT_EQ(forward::select(problem_of(1, 30, 64), h200(), "").name(), "shuffled_samples/4 groups");
+  EXPECT_EQ(forward::select(problem_of(1, 30, 128), h200(), "").name(), "shuffled_samples/1 group");
+  EXPECT_EQ(forward::select(problem_of(1, 30, 256), h200(), "").name(), "shuffled_samples/1 group");
   EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").variant->name, "channel_per_thread");
 }
 
@@ -155,7 +146,7 @@ TEST(MsDeformAttnSelect, the_last_two_levels_of_five_stay_in_shared_memory) {
     return std::string(forward::select(problem, h200(), "").variant->name);
   };
   EXPECT_EQ(chosen(DType::bf16, 4), "tma_resident");
-  EXPECT_EQ(chosen(DType::f16, 8), "vector16") << "eight points";
+  EXPECT_EQ(chosen(DType::f16, 8), "shuffled_samples") << "eight points";
   EXPECT_EQ(chosen(DType::f32, 4), "shuffled_samples");
 }
 

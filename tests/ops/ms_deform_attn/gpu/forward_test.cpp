@@ -296,7 +296,7 @@ TEST(GpuMsDeformAttnShapes, f32_outputs_of_16_bit_values) {
                  ++seed));
   EXPECT_EQ(runs()["channel_per_thread"], 24);
   EXPECT_EQ(runs()["fused_vectors"], 16);
-  EXPECT_EQ(runs()["vector16"], 0);
+  EXPECT_EQ(runs()["shuffled_samples"], 0);
 }
 
 /// Level shapes, and starts, in device memory.

@@ -9,6 +9,7 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
                                << (gpu::lane_bits(problem) + kSplitBits);
   const std::int64_t at_once = std::int64_t{device.multiprocessors} * kSplitBlocksPerMultiprocessor * kThreads;
   constexpr Config kOne{.groups = 1};
+  if (gpu::lane_bits(problem) > kMostSplitLaneBits) return {kOne};
   constexpr Config kSplit{.groups = 1 << kSplitBits};
   return threads <= at_once ? std::vector{kSplit, kOne} : std::vector{kOne, kSplit};
 }

@@ -1,4 +1,4 @@
-// Version 6, for decoders: adds to vector16 that nothing passes shared memory. Each thread works one sample of its item
+// Version 6: adds to vector16 that nothing passes shared memory. Each thread works one sample of its item
 // out and hands it round by shuffles, the next point is loaded before it is needed, and 16 loads per thread are under
 // way. Four groups of threads may share the samples of an item, each group whole levels, where these threads still run
 // all at once.
@@ -114,12 +114,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_vectors(problem); !support) return support;
-  if (lane_bits(problem) + kSplitBits > 5)
-    return Support::no("needs channels of at most 128 bytes, so that a warp has room for four groups");
-  return Support::yes();
-}
+Support supports(const Problem& problem, const DeviceInfo&) { return supports_vectors(problem); }
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
@@ -134,11 +129,10 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
                           .block = threads / device::kWarpThreads * device::kWarpThreads,
                           .dependent = arguments.dependent_launch};
   with_value_type(problem.value_dtype, [&]<class Value>(Value*) {
-    with_constant<0, 3>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
-      if (split)
-        work.add(kernel<Value, lane_bits, kSplitBits>, shape, call, deal);
-      else
-        work.add(kernel<Value, lane_bits, 0>, shape, call, deal);
+    with_constant<0, 5>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
+      if constexpr (lane_bits <= kMostSplitLaneBits)
+        if (split) return work.add(kernel<Value, lane_bits, kSplitBits>, shape, call, deal);
+      work.add(kernel<Value, lane_bits, 0>, shape, call, deal);
     });
   });
   return work;
