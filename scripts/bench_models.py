@@ -2,7 +2,7 @@
 """Measures whole models of transformers with their own deformable attention and with tmaops: time and peak memory.
 
   bench_models.py [--device cuda] [--size 320] [--models deformable_detr,rt_detr_v2@8] [-o results/h200/models.json]
-  bench_models.py --device cuda --batch 8 --dtypes bf16 --modes eager,compiled --jobs 16 -o results/h100/models_compiled.json
+  bench_models.py --device cuda --batch 8 --dtypes bf16 --modes eager,compiled --jobs 16 --rounds 41 -o results/h100/models_compiled.json
 
 A model has its default configuration and random weights; nothing is downloaded. The two ways take turns, and the medians of --rounds
 turns are written, with the 10th and 90th percentile. With --modes both are compiled, too. A training step is a forward pass and the gradients of all parameters, without an
@@ -11,7 +11,9 @@ farther from them than twice the model's own code in the same types, or 1e-3. A 
 is then 1.
 
 Each model and step has a process. --jobs of them compile at the same time; when they have, they are timed one after the other, while
-nothing else runs. The file is written after each of them, so that an interrupted run keeps what it has; --add keeps the rows that the file has.
+nothing else runs. The file is written after each of them, so that an interrupted run keeps what it has; --add keeps the rows that the file has,
+of the same machine and revision. Small batches wait for the host, whose time
+changes: of 11 rounds the ratios of medians and those of 10th percentiles differ by up to 18 percent, so take 41.
 
 Peak memory is torch's on a GPU (weights included), and the resident memory of the whole process on the CPU.
 scripts/update_tables.py makes the table in docs/python.md of the file.
@@ -379,6 +381,7 @@ def main():
             ROOT / "results" / place / ("models.json" if options.batch == 1 else f"models_batch{options.batch}.json")
         )
     options.failed = []
+    options.jobs = min(options.jobs, len(steps))
     if options.jobs > 1:  # each process has others that compile kernels
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(2, 2 * (os.cpu_count() or 1) // options.jobs)))
     document = {
