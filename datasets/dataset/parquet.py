@@ -127,7 +127,31 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
     elif layout.first_flags:
         note = f"episodes: begin where '{layout.first_flags}' is true"
     decided, said = _decide(first, known, np.append(begins, first.num_rows), layout, options)
+    if layout.time and not (
+        layout.lists or layout.episode or layout.first_flags or options.sort or options.duplicates == "last"
+    ):
+        _check_one_episode(first, layout)
     return layout, decided._replace(notes=[said, note, *decided.notes])
+
+
+def _check_one_episode(first: pa.Table, layout: Layout) -> None:
+    """Refuses rows whose times do not increase, but do so among the rows of each value of a column: it names the episodes."""
+    times = layout.stored(first, np.array([first.num_rows]), "timestamps")
+    found = np.flatnonzero(times[1:] <= times[:-1]) + 1
+    for name in layout.data(first.column_names) if found.size else []:
+        column = tables.one(first.column(name))
+        kind = column.type
+        if column.null_count or not (
+            pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        ):
+            continue
+        values = column.dictionary_encode()
+        order = np.argsort(values.indices.to_numpy(), kind="stable")
+        same = np.diff(values.indices.to_numpy()[order]) == 0
+        if 1 < len(values.dictionary) <= len(column) // 2 and (np.diff(times[order])[same] > 0).all():
+            got = f"row {found[0]} has no time after that of row {found[0] - 1}, but every '{name}' has times that increase"
+            mends = f"--episode-column '{name}', if its values are the episodes; else --sort, or --duplicates last"
+            raise Refused("timestamps", got, mends)
 
 
 def _decide(

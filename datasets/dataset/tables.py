@@ -88,7 +88,8 @@ def runs_of(column: pa.ChunkedArray, where: str) -> Runs:
     starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     runs = Runs(values.take(pa.array(starts)), starts, np.diff(starts, append=len(values)))
     if (twice := a_repeated(runs.names)) is not None:
-        raise Refused(where, f"episode {twice!r} in two places", "the rows of an episode one after the other")
+        mend = "the rows of an episode one after the other (sort_values(EPISODE, kind='stable') of pandas puts them so)"
+        raise Refused(where, f"episode {twice!r} in two places", mend)
     return runs
 
 

@@ -60,14 +60,14 @@ class Columns:
     number: a sample is taken as it is.
     """
 
-    def __init__(self, time: str | None = None, group: str | None = None) -> None:
-        self.time, self.group = time, group
+    def __init__(self, time: str | None = None, group: str | None = None, with_text: bool = False) -> None:
+        self.time, self.group, self.with_text = time, group, with_text
         self.given: list[_recording.Given] = []
         self.restore: list[Callable[[Any], Any]] = []
         self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
 
-    def reads(self, name: str) -> bool:
-        return name in (self.time, self.group) or _recording.reads_text(name)
+    def reads(self, name: str, text: bool = False) -> bool:
+        return text and self.with_text or name in (self.time, self.group) or _recording.reads_text(name)
 
     def add_rows(self, name: str, count: int, take: Callable[[Any], Any], missing: int = 0) -> None:
         self.given.append(_recording.rows(name, count, missing=missing))
@@ -129,7 +129,7 @@ class Columns:
             rows = _stacked(values)
             if rows is not None:
                 return self.add_array(name, rows, list)
-            if self.reads(name) and all(isinstance(value, str) for value in values):
+            if self.reads(name, True) and all(isinstance(value, str) for value in values):
                 return self.add_array(name, values.astype(str), lambda array: array.astype(object))
             return self.add_rows(
                 name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows])
@@ -170,7 +170,7 @@ class Columns:
             real = values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan"))
             return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
         missing = int(values.isna().sum())
-        if not missing and self.reads(name):
+        if not missing and self.reads(name, pandas.api.types.is_string_dtype(dtype)):
             numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
             whole = values.to_numpy(dtype=object).astype(numbers)
             return self.add_array(name, whole, lambda column: pandas.array(column, dtype=dtype))
@@ -198,7 +198,7 @@ class Columns:
                 return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
 
             self.add_array(name, values.to_numpy(), back)
-        elif dtype == polars.String and self.reads(name) and not nulls:
+        elif dtype == polars.String and self.reads(name, True) and not nulls:
             self.add_array(
                 name, values.to_numpy().astype(str), lambda column: polars.Series(column.tolist(), dtype=dtype)
             )
@@ -240,9 +240,9 @@ def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     return series if series.dtype == dtype else series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
 
 
-def read(recording: Any, time: str | None = None, group: str | None = None) -> Columns:
-    """The columns of a dictionary or a frame."""
-    columns = Columns(time, group)
+def read(recording: Any, time: str | None = None, group: str | None = None, with_text: bool = False) -> Columns:
+    """The columns of a dictionary or a frame. with_text: the library looks at all text."""
+    columns = Columns(time, group, with_text)
     library = _frame_library(recording)
     if library == "pandas":
         if type(recording.index).__name__ == "DatetimeIndex":
@@ -390,8 +390,7 @@ def resample_columns(
     if like is not None:
         other = read(like)
         named |= {"like": other.given, "like_time": other.time}
-    result = _recording.resample(
-        source.given,
+    options: dict[str, Any] = dict(
         hz=hz,
         mode=mode,
         columns=columns,
@@ -412,6 +411,12 @@ def resample_columns(
         strict=strict,
         **named,
     )
+    try:
+        result = _recording.resample(source.given, **options)
+    except _errors.Error as error:
+        if group is None and error.number in ("E030", "E032"):  # text may name the episodes, which the error then says
+            _recording.resample(read(recording, time, with_text=True).given, **options)
+        raise
     made = write(recording, source, result)
     said = say(result, stacklevel=3) if report or result.warns or _log.isEnabledFor(logging.INFO) else None
     return (made, said) if report else made

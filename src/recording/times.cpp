@@ -199,12 +199,14 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
     return {};
   }
   const std::vector<std::size_t> usual = find_time_names(names);
-  for (std::size_t i = 1; i < usual.size(); ++i) recording.other_time_names.push_back(names[usual[i]]);
-  for (std::size_t i = usual.empty() ? 1 : 0; i < pairs.size(); ++i)
-    recording.other_time_names.push_back(names[pairs[i].seconds]);
-  if (!usual.empty()) return take(usual[0], TimeChoice::known_name);
-  if (!pairs.empty()) return take(pairs[0].seconds, TimeChoice::known_name);
-  return {};
+  if (usual.empty() && pairs.empty()) return {};
+  const ChosenTimes chosen = take(usual.empty() ? pairs[0].seconds : usual[0], TimeChoice::known_name);
+  std::vector<std::size_t> others(usual);
+  for (const TimePair& pair : pairs)
+    if (std::ranges::find(usual, pair.seconds) == usual.end()) others.push_back(pair.seconds);
+  for (const std::size_t other : others)
+    if (other != chosen.index && other != chosen.second) recording.other_time_names.push_back(names[other]);
+  return chosen;
 }
 
 void warn_of_zone(Recording& recording, const TimeOptions& options) {

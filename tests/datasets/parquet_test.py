@@ -92,6 +92,23 @@ def test_an_episode_in_two_places_is_refused(tmp_path):
         tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=30, workers=1)
 
 
+@pytest.mark.parametrize("kind", ["behind one another", "in turn"])
+def test_times_that_increase_among_the_rows_of_a_value_name_the_episode_column(tmp_path, kind):
+    rows = {"clip": ["n", "s"] * 40, "ts": np.repeat(np.arange(40) * 0.05, 2), "level": np.arange(80) % 7}
+    table = pa.table(rows)
+    if kind == "behind one another":
+        table = table.sort_by([("clip", "ascending"), ("ts", "ascending")])
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(Refused, match="--episode-column 'clip', if its values are the episodes"):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out", hz=10)
+    if kind == "in turn":
+        with pytest.raises(Refused, match="in two places.*sort_values"):
+            tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out", hz=10, episode_column="clip")
+    else:
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out", hz=10, episode_column="clip")
+        assert pq.read_table(tmp_path / "out").column("clip").to_pylist() == ["n"] * 20 + ["s"] * 20
+
+
 def test_what_was_taken_as_time_is_said_and_a_missing_one_refused(source, tmp_path):
     path, _, _ = source
     report = tmaops.dataset.resample(path, tmp_path / "out.parquet", hz=30, workers=1)

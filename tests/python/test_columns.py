@@ -50,6 +50,23 @@ def test_resample_of_a_dictionary_is_resample_columns():
     np.testing.assert_array_equal(like["gripper"], [1, 1])
 
 
+@pytest.mark.parametrize("kind", ["dict", "pandas", "polars"])
+def test_the_rows_of_each_value_of_a_group_are_an_episode(kind):
+    frames = pytest.importorskip(kind) if kind != "dict" else None
+    one = np.arange(6) * 0.25
+    rows = {"runner": np.array(["amy", "bob"] * 6), "t": np.repeat(one, 2), "pace": np.arange(12.0) // 2}
+    rows["pace"][1::2] += 100
+    given = frames.DataFrame(rows) if frames else rows
+    got = tmaops.resample(given, hz=8, group="runner")
+    assert list(got["runner"]) == ["amy"] * 11 + ["bob"] * 11
+    np.testing.assert_allclose(got["t"], np.tile(np.arange(11) / 8, 2))
+    np.testing.assert_allclose(got["pace"], np.concatenate([np.arange(11) / 2, 100 + np.arange(11) / 2]))
+    with pytest.raises(tmaops.Error, match="--group"):
+        tmaops.resample(given, hz=8)
+    with pytest.raises(tmaops.Error, match="lane"):
+        tmaops.resample(given, hz=8, group="lane")
+
+
 def test_errors_of_the_tool_are_errors():
     with pytest.raises(ValueError) as caught:
         tmaops.resample(recording(), hz=-1)

@@ -126,6 +126,8 @@ TEST(Recording, says_which_column_is_the_time_and_why) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(others("time,header.stamp,x\n1,2,3\n"), Texts{"header.stamp"});
   EXPECT_EQ(others("time,stamp.secs,stamp.nsecs\n1,2,3\n"), Texts{"stamp.secs"});
+  EXPECT_EQ(others("time_sec,time_nsec,x\n1,2,3\n"), Texts{}) << "both are the times";
+  EXPECT_EQ(others("Sec,NSec,x\n1,2,3\n"), Texts{});
   EXPECT_EQ(others("seq,capture_time\n1,2\n"), Texts{"capture_time"})
       << "the first column was taken for want of a name";
   EXPECT_EQ(others("time,exposure_time\n1,2\n"), Texts{}) << "a usual name leaves no doubt";
