@@ -13,6 +13,9 @@ __device__ __forceinline__ std::uint32_t cluster_rank() { return cuda::ptx::get_
 /// Blocks in the cluster (PTX ISA "%cluster_nctarank").
 __device__ __forceinline__ std::uint32_t cluster_size() { return cuda::ptx::get_sreg_cluster_nctarank(); }
 
+/// This cluster's number along x of the grid (PTX ISA "%clusterid").
+__device__ __forceinline__ std::uint32_t cluster_index() { return cuda::ptx::get_sreg_clusterid_x(); }
+
 /// Arrives at the cluster's barrier, ordering memory before it (barrier.cluster.arrive.release).
 __device__ __forceinline__ void cluster_arrive() { cuda::ptx::barrier_cluster_arrive(cuda::ptx::sem_release); }
 

@@ -9,6 +9,8 @@ __device__ __forceinline__ std::uint32_t cluster_rank() { return executor::clust
 
 __device__ __forceinline__ std::uint32_t cluster_size() { return executor::cluster_size(); }
 
+__device__ __forceinline__ std::uint32_t cluster_index() { return blockIdx.x / executor::cluster_size(); }
+
 __device__ __forceinline__ void cluster_arrive() { executor::cluster_arrive(true); }
 
 __device__ __forceinline__ void cluster_arrive_relaxed() { executor::cluster_arrive(false); }

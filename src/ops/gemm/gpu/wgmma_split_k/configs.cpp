@@ -11,27 +11,37 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-constexpr int kMostBlocks = 4;  // per multiprocessor: with more tiles wgmma_persistent has less to start
+constexpr int kMostBlocks = 4;             // per multiprocessor: with more tiles wgmma_persistent has less to start
+constexpr std::int64_t kShortK = 256;      // so few stages that several blocks fit on a multiprocessor
+constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped) {
   const bool k_major = product.b.order != Order::row;
   const auto add = [&](int rows, int columns) {
-    for (int splits = 1; splits <= (columns <= 64 ? 8 : 4); splits *= 2) {
+    const int most = columns <= 64 ? 8 : columns <= 128 ? 4 : 3;
+    for (const int splits : {1, 2, 3, 4, 8}) {
       const Config config{.rows = rows, .columns = columns, .splits = splits, .swapped = swapped};
       const std::int64_t blocks = tile_count(config, product);
-      if (splits > 1 && (blocks > device.multiprocessors * 2 || product.k < 256 * splits)) break;
-      if (blocks <= device.multiprocessors * kMostBlocks) made.push_back(config);
+      // Blocks that wait for others of their cluster should all run at once.
+      const bool fits = splits == 1 ? product.k <= kShortK || blocks <= device.multiprocessors * kMostBlocks
+                                    : blocks <= device.multiprocessors * (columns <= 64 ? 2 : 1);
+      if (splits > most || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
+      made.push_back(config);
     }
   };
-  if (k_major) {
-    if (product.n <= 16) return add(64, 16);
-    if (product.n <= 32) return add(64, 32);
-    add(128, 96);
+  if (k_major && product.n <= 16) return add(64, 16);
+  if (k_major && product.n <= 32) return add(64, 32);
+  // Which tiles are ever the fastest differs: h100/gemm_choices.json.
+  if (swapped) {
+    add(64, 64);
+    add(64, 128);
+    if (k_major) add(128, 160);
+  } else {
+    add(128, 128);
+    if (k_major) add(64, 96);
   }
-  add(64, 64);
-  add(64, 128);
-  add(128, 128);
+  if (k_major) add(128, 96);
 }
 
 }  // namespace

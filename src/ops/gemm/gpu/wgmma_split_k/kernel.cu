@@ -1,15 +1,18 @@
 // Version 10: split-K over a cluster of up to eight blocks, for products with few tiles: few rows, or a long K. What is
-// new against version 8: any power of two of blocks share a tile's K, tiles are 64 or 128 high and 16 to 128 wide, and
-// a product of few rows is computed as D^T = B^T A^T, so that its weights fill the tensor cores' 64 rows and its rows
-// cost a narrow tile. Each warpgroup's fragments of 8 columns are shared out among the blocks: a block receives those
-// that it finishes from all others through distributed shared memory and adds them in the order of the blocks, so the
-// bits are the same in every run. Values go to D from registers, by any epilogue.
+// new against version 8: two, three, four or eight blocks share a tile's K, tiles are 64 or 128 high and 16 to 192
+// wide, a short K asks for few stages, so that several blocks fit on a multiprocessor, and a product of few rows is
+// computed as D^T = B^T A^T, so that its weights fill the tensor cores' 64 rows and its rows cost a narrow tile. Each
+// warpgroup's fragments of 8 columns are shared out among the blocks: a block receives those that it finishes from all
+// others through distributed shared memory and adds them to its own in their order, so the bits are the same in every
+// run. A plain D is stored by unrolled code, a plain D^T by way of shared memory (docs/findings/gemm.md, G22).
 #include <algorithm>
 
 #include "device/cluster.cuh"
+#include "device/matrix.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
-#include "ops/gemm/shared/epilogue.cuh"
+#include "ops/gemm/shared/direct_epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_split_k {
 namespace {
@@ -22,7 +25,7 @@ struct Shape {
   static constexpr int threads = consumers + device::kWarpThreads;
   static constexpr int halves = rows == 64 ? kHalves : 1;  // products of kDepth in a stage
   static constexpr int atoms = n / 8;                      // fragments of 8 columns, four sums a thread
-  static constexpr int most_splits = n <= 64 ? 8 : 4;
+  static constexpr int most_splits = n <= 64 ? 8 : n <= 128 ? 4 : 3;
   static constexpr int blocks = n <= 64 ? 2 : 1;  // per multiprocessor
 };
 
@@ -32,8 +35,8 @@ __host__ __device__ constexpr int kept_atoms(int atoms, int splits) { return (at
 /// Fragments that a block receives at most.
 constexpr int most_received(int atoms, int most_splits) {
   int most = 1;
-  for (int splits = 2; splits <= most_splits; splits *= 2)
-    most = std::max(most, (splits - 1) * kept_atoms(atoms, splits));
+  for (const int splits : {2, 3, 4, 8})
+    if (splits <= most_splits) most = std::max(most, (splits - 1) * kept_atoms(atoms, splits));
   return most;
 }
 
@@ -46,13 +49,18 @@ struct Storage {
   };
   static constexpr int received = most_received(Of::atoms, Of::most_splits);
   static constexpr int received_bytes = received * Of::consumers * 16;
-  static constexpr int room = (Of::blocks == 2 ? 112 << 10 : 224 << 10) - received_bytes;
+  static constexpr int room = (Of::blocks == 2 ? 112 << 10 : 225 << 10) - received_bytes;
   static constexpr int stages = std::min(8, room / static_cast<int>(sizeof(Stage)));
   static_assert(stages >= 3);
-  alignas(1024) Stage stage[stages];
-  uint4 from_others[received][Of::consumers];  // four sums each
   device::Ring<stages> ring;
   device::Barrier all_received;
+  uint4 from_others[received][Of::consumers];  // four sums each
+  alignas(1024) Stage stage[stages];           // last: a short K asks for as many as it has
+
+  static int bytes(std::int64_t needed) {
+    const std::int64_t spared = std::max<std::int64_t>(stages - std::max<std::int64_t>(needed, 2), 0);
+    return static_cast<int>(sizeof(Storage) - spared * sizeof(Stage));
+  }
 };
 
 struct Job {
@@ -61,25 +69,15 @@ struct Job {
   TensorOperand a;
   TensorOperand b;
   TileOrder order;
-  int k_tiles = 0;                             // stages, at least one per block of a cluster
-  int split_shift = 0;                         // log2 of the blocks of a cluster
+  int splits = 1;                              // blocks of a cluster
+  int stages_each = 0;                         // of a block, at least one
+  int one_more = 0;                            // blocks that have one stage more
   float a_evict_first = 0, b_evict_first = 0;  // parts
+  int kept = 0;                                // fragments that a block finishes, the last fewer
+  bool direct = false;                         // D is the product itself, in 16 bits and rows of whole chunks
+  bool swapped = false;
   Epilogue epilogue;
 };
-
-/// For which part of an operand to ask the L2 to evict it first. One that several blocks read stays, and one that half
-/// of the L2 holds; of one that is read once, as much stays as fills a third of it, for the next call with the same
-/// operand (docs/findings/gemm.md, G18).
-float part_to_evict_first(const Problem& problem, const MatrixLayout& operand, int tiles_that_read) {
-  const auto cache = static_cast<double>(device_info(problem.device).l2_bytes);
-  const double bytes = 2.0 * static_cast<double>(operand.rows) * static_cast<double>(operand.columns) *
-                       static_cast<double>(operand.batch_stride != 0 ? problem.batch : 1);
-  if (tiles_that_read > 1 || bytes <= cache / 2) return 0.0F;
-  return static_cast<float>(1 - cache / 3 / bytes);
-}
-__device__ __forceinline__ device::CacheHint hint_of(float evict_first) {
-  return evict_first > 0 ? device::evict_first_of(evict_first) : device::CacheHint::evict_normal;
-}
 
 /// A stage's part of an operand, at (mn, k).
 template <Major major, int extent, int halves>
@@ -125,6 +123,71 @@ __device__ __forceinline__ void finish_pair(const Epilogue& epilogue, float firs
     if (i < columns) store_float(epilogue.d, epilogue.d_dtype, at + i * epilogue.d_column_stride, value[i]);
 }
 
+/// A warp's fragments from `first` on, before `end`, to a row-major D: four fragments in pieces of 16 bytes
+/// (direct_epilogue.cuh), one of which only some are its own as they are.
+template <int n>
+__device__ __forceinline__ void store_rows(const Epilogue& epilogue, const float (&accumulators)[n / 2], int first,
+                                           int end, int row, int column, std::int64_t batch) {
+  constexpr int kAtoms = n / 8;
+  const int in_four = device::lane_index() % 4;
+  const int own_row = row + device::lane_index() / 4;
+  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + own_row * epilogue.d_row_stride;
+#pragma unroll
+  for (int atom = 0; atom < kAtoms; atom += 4) {
+    const bool whole = atom + 4 <= kAtoms && atom >= first && atom + 4 <= end;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      std::uint32_t word[4] = {};
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (atom + i < kAtoms) {
+          const float* const from = accumulators + 4 * (atom + i) + 2 * half;
+          word[i] = pack(from[0], from[1], epilogue.d_dtype);
+        }
+      if (whole) exchange_in_four(word, in_four);
+      if (own_row + 8 * half >= epilogue.rows) continue;
+      __half* const to = d + half * 8 * epilogue.d_row_stride;
+      if (whole) {
+        if (const int at = column + 8 * (atom + in_four); at < epilogue.columns)
+          device::store_16(to + at, make_uint4(word[0], word[1], word[2], word[3]));
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (const int at = column + 8 * (atom + i) + 2 * in_four;
+              atom + i >= first && atom + i < end && at < epilogue.columns)
+            *reinterpret_cast<std::uint32_t*>(to + at) = word[i];
+      }
+    }
+  }
+}
+
+/// A warp's fragments from `first` on, before `end`, to a column-major D: through `staging`, where the 16 rows of a
+/// column are 32 bytes.
+template <int atoms>
+__device__ __forceinline__ void store_columns(const Epilogue& epilogue, const float* accumulators,
+                                              unsigned char* staging, int first, int end, int row, int column,
+                                              std::int64_t batch) {
+  const int lane = device::lane_index();
+  const auto place = [&](int of_column, int half) {
+    return staging + of_column * 2 * kStagedRows + ((half ^ (of_column / 4 & 1)) << 4);
+  };
+#pragma unroll
+  for (int atom = 0; atom < atoms; atom += 2) {
+    if (atom + 2 <= first || atom >= end) continue;
+    const float* low = accumulators + 4 * atom;
+    const std::uint32_t words[4] = {pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
+                                    pack(low[4], low[5], epilogue.d_dtype), pack(low[6], low[7], epilogue.d_dtype)};
+    device::store_matrices_transposed(place(8 * (atom + lane / 16) + lane % 8, lane / 8 % 2), words);
+  }
+  __syncwarp();
+  const int half = lane % 2;
+  if (row + 8 * half >= epilogue.rows) return;
+  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + row + 8 * half;
+  for (int at = 8 * first + lane / 2; at < 8 * end; at += 16)
+    if (column + at < epilogue.columns)
+      device::store_16(d + (column + at) * epilogue.d_column_stride, *reinterpret_cast<const uint4*>(place(at, half)));
+}
+
 template <class T, int rows, int n, Major a_major, Major b_major>
 __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::blocks)
     kernel(const __grid_constant__ Job job) {
@@ -134,15 +197,18 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   constexpr int kStageDepth = Of::halves * kDepth;
   Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   device::let_next_kernel_start();
-  const int splits = 1 << job.split_shift;
-  const TilePosition tile(job.order, blockIdx.x >> job.split_shift);
+  const int splits = job.splits;
+  const TilePosition tile(job.order, device::cluster_index());
   if (!tile.inside(job.order)) return;  // all blocks of the cluster
-  const int rank = static_cast<int>(blockIdx.x) & (splits - 1);
+  const int rank = static_cast<int>(device::cluster_rank());
   const int row = tile.row * rows;
   const int column = tile.column * n;
   const int batch = static_cast<int>(blockIdx.z);
-  const int first = job.k_tiles * rank >> job.split_shift;
-  const int last = job.k_tiles * (rank + 1) >> job.split_shift;
+  const int first = rank * job.stages_each + min(rank, job.one_more);
+  const int last = first + job.stages_each + (rank < job.one_more ? 1 : 0);
+  const int kept = job.kept;
+  const int first_kept = min(rank * kept, Of::atoms);
+  const int end_kept = min(first_kept + kept, Of::atoms);
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = device::warp_index();
 
@@ -152,8 +218,8 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     shared.ring.init(1, Of::consumers / device::kWarpThreads);
     device::init_barrier(shared.all_received, 1);
     device::fence_barrier_init();
-    const int kept = (Of::atoms - rank + splits - 1) >> job.split_shift;
-    device::arrive_expect_bytes(shared.all_received, (splits - 1) * kept * Of::consumers * 16);
+    device::arrive_expect_bytes(
+        shared.all_received, static_cast<std::uint32_t>((splits - 1) * (end_kept - first_kept) * Of::consumers * 16));
   }
   __syncthreads();
   if (splits > 1) device::cluster_arrive_relaxed();  // the barriers are ready
@@ -181,6 +247,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   float accumulators[n / 2];
   device::Consumer<kStages> consumer(shared.ring);
   const int group = warp / 4;
+  const int lane = device::lane_index();
   int previous = -1;
 #pragma unroll 1
   for (int k_tile = first; k_tile < last; ++k_tile) {
@@ -191,7 +258,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
       multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half] + group * kPanelBytes,
                                              shared.stage[stage].b[half], k_tile > first || half > 0);
     device::wgmma_wait<Of::halves>();
-    if (previous >= 0 && device::lane_index() == 0) consumer.release(previous);
+    if (previous >= 0 && lane == 0) consumer.release(previous);
     previous = stage;
   }
   device::wgmma_wait<0>();
@@ -200,49 +267,58 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   if (splits > 1) {
     device::cluster_wait();
     // Barriers that count bytes, not those of the cluster: ordering by these flushes and empties the L1.
+    int owner = 0;
+    int of_owner = 0;
 #pragma unroll
     for (int atom = 0; atom < Of::atoms; ++atom) {
-      const int owner = atom & (splits - 1);
-      if (owner == rank) continue;
-      const int place = (rank - (rank > owner ? 1 : 0)) * kept_atoms(Of::atoms, splits) + (atom >> job.split_shift);
-      const float* sums = accumulators + 4 * atom;
-      device::store_async(&shared.from_others[place][thread],
-                          make_uint4(__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
-                                     __float_as_uint(sums[3])),
-                          shared.all_received, static_cast<std::uint32_t>(owner));
+      if (owner != rank) {
+        const float* sums = accumulators + 4 * atom;
+        device::store_async(&shared.from_others[(rank - (rank > owner ? 1 : 0)) * kept + of_owner][thread],
+                            make_uint4(__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
+                                       __float_as_uint(sums[3])),
+                            shared.all_received, static_cast<std::uint32_t>(owner));
+      }
+      if (++of_owner == kept) {
+        ++owner;
+        of_owner = 0;
+      }
     }
-    if (rank < Of::atoms) device::wait(shared.all_received, 0, {"the other blocks' sums"});
+    if (first_kept < end_kept) device::wait(shared.all_received, 0, {"the other blocks' sums"});
+#pragma unroll
+    for (int atom = 0; atom < Of::atoms; ++atom) {
+      if (atom < first_kept || atom >= end_kept) continue;
+      for (int from = 0; from < splits - 1; ++from) {
+        const uint4 sent = shared.from_others[from * kept + atom - first_kept][thread];
+        accumulators[4 * atom] += __uint_as_float(sent.x);
+        accumulators[4 * atom + 1] += __uint_as_float(sent.y);
+        accumulators[4 * atom + 2] += __uint_as_float(sent.z);
+        accumulators[4 * atom + 3] += __uint_as_float(sent.w);
+      }
+    }
   }
-  const int lane = device::lane_index();
-  const int own_row = row + warp * kStagedRows + lane / 4;
+  const int warp_row = row + warp * kStagedRows;
+  const int own_row = warp_row + lane / 4;
+  if (job.direct && job.swapped) {
+    device::sync_threads<1>(Of::consumers);  // no product reads the stages any more
+    store_columns<Of::atoms>(job.epilogue, accumulators, shared.stage[0].a[0] + warp * (n * 2 * kStagedRows),
+                             first_kept, end_kept, warp_row, column, batch);
+  } else if (job.direct) {
+    store_rows<n>(job.epilogue, accumulators, first_kept, end_kept, warp_row, column, batch);
+  } else {
 #pragma unroll 1
-  for (int kept = 0; kept * splits + rank < Of::atoms; ++kept) {
-    const int wanted = kept * splits + rank;
-    float own[4] = {};
+    for (int wanted = first_kept; wanted < end_kept; ++wanted) {
+      float sums[4] = {};
 #pragma unroll
-    for (int atom = 0; atom < Of::atoms; ++atom)
-      if (atom == wanted) {
+      for (int atom = 0; atom < Of::atoms; ++atom)
+        if (atom == wanted) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) own[i] = accumulators[4 * atom + i];
-      }
-    float sums[4] = {};
-    for (int from = 0; from < splits; ++from) {
-      if (from == rank) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[i] += own[i];
-      } else {
-        const int place = (from - (from > rank ? 1 : 0)) * kept_atoms(Of::atoms, splits) + kept;
-        const uint4 sent = shared.from_others[place][thread];
-        sums[0] += __uint_as_float(sent.x);
-        sums[1] += __uint_as_float(sent.y);
-        sums[2] += __uint_as_float(sent.z);
-        sums[3] += __uint_as_float(sent.w);
-      }
+          for (int i = 0; i < 4; ++i) sums[i] = accumulators[4 * atom + i];
+        }
+      const int at = column + 8 * wanted + lane % 4 * 2;
+      if (at >= job.epilogue.columns) continue;
+      finish_pair(job.epilogue, sums[0], sums[1], own_row, at, batch);
+      finish_pair(job.epilogue, sums[2], sums[3], own_row + 8, at, batch);
     }
-    const int at = column + 8 * wanted + lane % 4 * 2;
-    if (at >= job.epilogue.columns) continue;
-    finish_pair(job.epilogue, sums[0], sums[1], own_row, at, batch);
-    finish_pair(job.epilogue, sums[2], sums[3], own_row + 8, at, batch);
   }
 }
 
@@ -254,7 +330,9 @@ void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
     if constexpr (b == Major::k) {
       if (is(64, 16)) return fn.template operator()<T, 64, 16, a, b>();
       if (is(64, 32)) return fn.template operator()<T, 64, 32, a, b>();
+      if (is(64, 96)) return fn.template operator()<T, 64, 96, a, b>();
       if (is(128, 96)) return fn.template operator()<T, 128, 96, a, b>();
+      if (is(128, 160)) return fn.template operator()<T, 128, 160, a, b>();
     }
     if (is(64, 64)) return fn.template operator()<T, 64, 64, a, b>();
     if (is(64, 128)) return fn.template operator()<T, 64, 128, a, b>();
@@ -275,19 +353,24 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     MappedOperand b = Of::halves == kHalves ? map_deep_b(call, n) : map_b(call, n);
     a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
     const TileOrder order(problem, rows, n);
+    const int stages = call.k_tiles(Of::halves * kDepth);
     const Job job{.map_a = tma::encode_valid(a.spec, problem.device.index),
                   .map_b = tma::encode_valid(b.spec, problem.device.index),
                   .a = a.operand,
                   .b = b.operand,
                   .order = order,
-                  .k_tiles = call.k_tiles(Of::halves * kDepth),
-                  .split_shift = config.splits == 8 ? 3 : config.splits / 2,
+                  .splits = config.splits,
+                  .stages_each = stages / config.splits,
+                  .one_more = stages % config.splits,
                   .a_evict_first = part_to_evict_first(problem, problem.a, order.tile_columns),
                   .b_evict_first = part_to_evict_first(problem, problem.b, order.tile_rows),
+                  .kept = kept_atoms(Of::atoms, config.splits),
+                  .direct = has_plain_rows(row_major.problem),
+                  .swapped = config.swapped,
                   .epilogue = call.epilogue()};
     LaunchShape shape{.grid = order.grid(problem.batch),
                       .block = Of::threads,
-                      .shared_bytes = sizeof(Storage<rows, n>),
+                      .shared_bytes = Storage<rows, n>::bytes(ceil_div(stages, config.splits)),
                       .cluster = static_cast<unsigned>(config.splits),
                       .dependent = arguments.dependent_launch};
     shape.grid.x *= shape.cluster;
