@@ -86,10 +86,15 @@ def takes(tile: Tile, case: str) -> bool:
     if tile.variant == "wgmma_split_k":
         m, n, k = extents(case)
         width = m if tile.swapped else n
-        blocks = -(-(n if tile.swapped else m) // tile.rows) * -(-width // tile.columns) * tile.splits
-        if tile.columns <= 32 or (case[1 - tile.swapped] == ("C" if tile.swapped else "R") and tile.columns % 64):
+        k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
+        if tile.columns % 64 and not k_major:
             return False
-        return blocks <= 2 * MULTIPROCESSORS and (tile.splits == 1 or k >= 256 * tile.splits)
+        if (tile.columns <= 32 or (k_major and width <= 32)) and tile.columns != (16 if width <= 16 else 32):
+            return False
+        blocks = -(-(n if tile.swapped else m) // tile.rows) * -(-width // tile.columns) * tile.splits
+        if tile.splits == 1:
+            return k <= 256 or blocks <= 4 * MULTIPROCESSORS
+        return blocks <= (2 if tile.columns <= 64 else 1) * MULTIPROCESSORS and k >= 256 * tile.splits
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
     return tile.variant in ("wgmma_cp_async", "wgmma_latency", "mma_sync") or tile == Tile(

@@ -3,6 +3,7 @@
 
 scripts/gemm_map.py results/h100/gemm_models.json            # times of a peer over ours: median, shares, the worst
 scripts/gemm_map.py out/every_choice.json --keep FILE        # of `bench --tune`: keeps the time of every choice, a line per product
+scripts/gemm_map.py out/some.json --renew FILE --variant NAME  # of choices timed anew: FILE's other times of the variant are dropped
 """
 
 import argparse
@@ -73,9 +74,27 @@ def distribution(found: dict[Product, dict[str, float]]) -> Iterator[str]:
             yield from report(f"{peer}, {temperature}, squares", [one for one in ratios if square(one[1])])
 
 
+def renewed(path: str, found: dict[Product, dict[str, float]], variant: str) -> dict[Product, dict[str, float]]:
+    """The times of every choice in the file `path`, with those of `found` instead of its own.
+
+    Times that are not in `found` are brought to the pace of its run by what both have of a product. Those of `variant`
+    are dropped: other code ran.
+    """
+    made = {}
+    for one in json.loads(Path(path).read_text())["products"]:
+        product = (one["case"], one["dtype"], one["temperature"])
+        new = {name: us for name, us in found.get(product, {}).items() if "/" in name or name in PEERS}
+        both = [new[name] / us for name, us in one["us"].items() if name in new and not name.startswith(variant)]
+        pace = statistics.median(both) if both else 1.0
+        old = {name: pace * us for name, us in one["us"].items() if not name.startswith(variant + "/")}
+        made[product] = old | new
+    return made
+
+
 def kept(found: dict[Product, dict[str, float]], document: dict[str, Any]) -> str:
     """The machine and the revision of a result file, and a line per product with the time of every choice."""
-    head = {key: document[key] for key in ("schema", "status", "machine", "revision")}
+    keys = ("schema", "status", "machine", "revision", "renewed")
+    head: dict[str, Any] = {key: document[key] for key in keys if key in document}
     head["config"] = {key: value for key, value in document["config"].items() if key != "problems"}
     lines = []
     for (case, dtype, temperature), times in found.items():
@@ -89,14 +108,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", help="result files of `tmaops bench`")
     parser.add_argument("--keep", help="file for the time of every choice")
+    parser.add_argument("--renew", help="file with the time of every choice, of which the results have some anew")
+    parser.add_argument("--variant", default="", help="with --renew: the variant whose other times are dropped")
     arguments = parser.parse_args()
     found: dict[Product, dict[str, float]] = {}
     for path in arguments.results:
         for product, times in products(path).items():
             found.setdefault(product, {}).update(times)
+    if arguments.renew:
+        found = renewed(arguments.renew, found, arguments.variant)
     print("\n".join(distribution(found)))
-    if arguments.keep:
-        Path(arguments.keep).write_text(kept(found, json.loads(Path(arguments.results[0]).read_text())))
+    if keep := arguments.keep or arguments.renew:
+        document = json.loads(Path(arguments.results[0]).read_text())
+        if arguments.renew:
+            part = {"variant": arguments.variant, "revision": document["revision"]}
+            document = json.loads(Path(arguments.renew).read_text()) | {"renewed": part}
+        Path(keep).write_text(kept(found, document))
 
 
 if __name__ == "__main__":
