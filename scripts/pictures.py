@@ -9,6 +9,7 @@ import hashlib
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -114,12 +115,24 @@ LINES = {
 
 
 def gemm_ratios(peer):
-    """Of each product of models in use: M, N, K, and how many times as long as the shipped choice the peer takes."""
-    table = (ROOT / "src" / "ops" / "gemm" / "measured.inc").read_text(encoding="utf-8")
-    chosen = dict(re.findall(r'{"([^"]+)", "([^"]+)"}', table))
+    """Of each product of models in use: M, N, K, and how many times as long as the shipped choice the peer takes.
+
+    The shipped choice is the fastest over the types: a line of measured.inc says it where the costs choose another one.
+    """
+    products = json.loads((ROOT / "results" / "h100" / "gemm_choices.json").read_text(encoding="utf-8"))["products"]
+    times = {}
+    for product in products:
+        for choice, us in product["us"].items():
+            if "/" in choice:
+                times.setdefault(product["case"], {}).setdefault(choice, []).append(us)
+    chosen = {}
+    for case, choices in times.items():
+        most = max(map(len, choices.values()))
+        chosen[case] = min(
+            (statistics.geometric_mean(us), choice) for choice, us in choices.items() if len(us) == most
+        )[1]
     found = []
-    document = json.loads((ROOT / "results" / "h100" / "gemm_choices.json").read_text(encoding="utf-8"))
-    for product in document["products"]:
+    for product in products:
         extents = [int(number) for number in re.findall(r"\d+", product["case"])]
         us = product["us"]
         found.append([*(extents * 3 if len(extents) == 1 else extents), us[peer] / us[chosen[product["case"]]]])
