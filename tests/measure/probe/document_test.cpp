@@ -16,7 +16,7 @@ std::string content(const std::string& path) {
   return text.str();
 }
 
-nlohmann::ordered_json results() { return nlohmann::ordered_json::parse(content("results/h200/probe.json")); }
+nlohmann::ordered_json results() { return nlohmann::ordered_json::parse(content("results/h100/probe.json")); }
 
 TEST(ProbeDocument, the_committed_run_is_complete_and_explained) {
   const auto json = results();

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) kernel(const __grid_constan
   device::let_next_kernel_start();
   constexpr int values = Unpacked<Value>::count;
   const Held near = shared.rows;
-  const unsigned char* held = array_of(shared.bytes, job.rows) + near.shift;
+  const unsigned char* held = &shared.bytes[job.rows.at] + near.shift;  // by array_of() eight bytes are spilled
   const CurveSpot* spots = array_of(shared.bytes, kSpots);
   const int first = device::warp_index() * job.targets_per_warp;
   const int count = min(job.targets_per_warp, targets - first);
