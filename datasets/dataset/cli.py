@@ -77,7 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("out", metavar="OUT", type=Path)
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
-    words = "rates, jitter, gaps, drops, sign flips, values that are not finite"
     new = command(
         "lerobot", "write tables of recordings as a LeRobot v3 data set", _lerobot, new_set.__doc__.split("\n")[0]
     )
@@ -87,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("--feature", action="append", metavar="NAME=COLUMN[,COLUMN]", help=words)
     new.add_argument("--task", default="", metavar="TEXT", help="what the robot was told to do")
     new.add_argument("--robot", default="", metavar="TYPE", help="LeRobot's robot_type")
+    words = "rates, jitter, gaps, drops, sign flips, values that are not finite"
     look = command("inspect", words, _inspect, inspect.__doc__.split("\n")[0])
     look.add_argument("source", metavar="IN", type=place)
     _add_options(look, OF_TIMES)
