@@ -259,6 +259,13 @@ def work(pipe, name, batch, training, options):
         pipe.send(("wrong", f"{name}: {traceback.format_exc()}"))
 
 
+def ended(process):
+    """Ends a worker, with what torch.compile started there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()  # one that has no group of its own yet
+
+
 def measured(tasks, options):
     """The rows of each task, in turn. Tasks are checked together and timed alone."""
     context = multiprocessing.get_context("spawn")
@@ -282,22 +289,24 @@ def measured(tasks, options):
                 return content or True
             options.failed.append(content)
             print(content, file=sys.stderr)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        ended(process)
         return None
 
-    start = time.monotonic()
-    for task, process, pipe in list(workers):
-        if heard(pipe, process, "ready", max(1, start + options.patience - time.monotonic())) is None:
-            options.failed.append(f"{task}: not measured")
-            print(options.failed[-1], file=sys.stderr)
-            workers.remove((task, process, pipe))
-    print(f"checked {len(workers)} in {time.monotonic() - start:.0f} s", file=sys.stderr)
-    for _, process, pipe in workers:
-        pipe.send("go")
-        yield heard(pipe, process, "rows", 600) or []
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # what torch.compile started
+    try:
+        start = time.monotonic()
+        for task, process, pipe in list(workers):
+            if heard(pipe, process, "ready", max(1, start + options.patience - time.monotonic())) is None:
+                options.failed.append(f"{task}: not measured")
+                print(options.failed[-1], file=sys.stderr)
+                workers.remove((task, process, pipe))
+        print(f"checked {len(workers)} in {time.monotonic() - start:.0f} s", file=sys.stderr)
+        for _, process, pipe in workers:
+            pipe.send("go")
+            yield heard(pipe, process, "rows", 600) or []
+            ended(process)
+    finally:  # Python would wait for those that are left when the run is interrupted
+        for _, process, _ in workers:
+            ended(process)
 
 
 def machine(device):
@@ -400,15 +409,16 @@ def main():
         document["config"]["command"] = before["config"]["command"] + "; " + document["config"]["command"]
         rows = {identity(row): row for row in before["rows"]}
     for first in range(0, len(steps), options.jobs):
-        for new in measured(steps[first : first + options.jobs], options):
-            rows |= {identity(row): row for row in new}
-            for row in new:
-                shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
-                print(
-                    f"{row['case']:28} {row['step']:10} {row['dtype']:5} {row['mode']:11} {row['implementation']:7} {shown}",
-                    file=sys.stderr,
-                )
-            write(document, rows, options.output)
+        with contextlib.closing(measured(steps[first : first + options.jobs], options)) as found:
+            for new in found:
+                rows |= {identity(row): row for row in new}
+                for row in new:
+                    shown = f"{row['ms']['median']:9.1f} ms {row['peak_mib']} MiB, {row['error']:.2g} from f64"
+                    print(
+                        f"{row['case']:28} {row['step']:10} {row['dtype']:5} {row['mode']:11} {row['implementation']:7} {shown}",
+                        file=sys.stderr,
+                    )
+                write(document, rows, options.output)
     document["status"] = "incomplete" if options.failed else "complete"
     write(document, rows, options.output)
     return 1 if options.failed else 0
