@@ -222,18 +222,18 @@ void wait_barrier(void* pointer, std::uint32_t parity, const char* what, int sta
   const Place at = shared_place(pointer, "a wait", place);
   Barrier& barrier = known_barrier(at, "a wait", place);
   if (parity > 1) stop(Rule::collective, "a wait for parity " + std::to_string(parity) + ": it is 0 or 1", place);
-  const std::string name = std::string(what) + ", stage " + std::to_string(stage);
+  const auto name = [what, stage] { return std::string(what) + ", stage " + std::to_string(stage); };
   if (launch->random() % 4 == 0 && schedule() == Schedule::random) yield();
   const std::uint64_t phase = barrier.phase;
   while ((barrier.phase & 1) == parity) {
     if (barrier.phase != phase)
       report(Rule::phase_missed,
-             "the barrier for " + name + " went on from phase " + std::to_string(phase) + " to " +
+             "the barrier for " + name() + " went on from phase " + std::to_string(phase) + " to " +
                  std::to_string(barrier.phase) + " while this thread waited for the end of one",
              place);
     barrier.waiting.push_back(self);
     wait([&barrier, parity, name, at] {
-      return "parity " + std::to_string(parity) + " of the barrier for " + name + " (" + spot(at.address) +
+      return "parity " + std::to_string(parity) + " of the barrier for " + name() + " (" + spot(at.address) +
              "), which is in " + state_of(barrier) + missing_at(barrier);
     });
   }

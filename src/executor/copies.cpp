@@ -72,8 +72,8 @@ void wait_for_groups(Groups& groups, int left, bool read_only, const char* what)
     for (const auto& operation : groups[g]) {
       while (read_only ? !operation->has_read : !operation->is_complete) {
         operation->waiting.push_back(self);
-        wait([what, operation] {
-          return std::string(what) + ": " + operation->words() + ", issued at " + source_line(operation->place);
+        wait([what, waited = operation.get()] {
+          return std::string(what) + ": " + waited->words() + ", issued at " + source_line(waited->place);
         });
       }
       Clock& known = self->clocks.seen[operation->slot];

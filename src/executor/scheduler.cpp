@@ -16,6 +16,7 @@ namespace tmaops::executor {
 thread_local bool in_kernel = false;
 thread_local Launch* launch = nullptr;
 thread_local Thread* self = nullptr;
+ReadLists read_lists;
 
 namespace {
 
@@ -124,7 +125,7 @@ void prepare_thread(Thread& thread, Block& block, std::size_t index) {
   thread.block = &block;
   thread.state = Thread::State::ready;
   thread.has_begun = false;
-  thread.reason = nullptr;
+  thread.reason = {};
   thread.clocks.reset(l.agents);
   thread.tick();
   thread.stores.clear();
@@ -145,7 +146,7 @@ void prepare_cluster(const Extent& first) {
   l.threads.clear();
   l.flying.clear();
   l.ready.clear();
-  l.read_lists.assign(1, {});
+  read_lists.clear();
   l.slot_clocks = {};
   l.next_slot = l.cluster_arrived = 0;
   l.cluster_round = 0;
@@ -256,8 +257,8 @@ void wake(Thread& thread) {
   launch->ready.push_back(&thread);
 }
 
-void wait(Reason reason) {
-  self->reason = std::move(reason);
+void wait(const Reason& reason) {
+  self->reason = reason;
   self->state = Thread::State::waiting;
   to_scheduler();
   if (launch->stopped) throw Stop{};

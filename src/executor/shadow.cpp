@@ -55,7 +55,7 @@ const std::pair<Agent, Clock>* unordered_reader(const Cell& cell, const Clocks& 
     return &single;
   }
   if (cell.more_reads == 0) return nullptr;
-  for (const auto& one : launch->read_lists[cell.more_reads])
+  for (const auto& one : read_lists.all[cell.more_reads].readers)
     if (unordered(one.first, one.second)) return &one;
   return nullptr;
 }
@@ -98,6 +98,7 @@ bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Acces
   const Cell* cells = block.cells.data() + at;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const Cell& cell = cells[i];
+    if (i > 0 && cell.has_write_of(cells[i - 1])) continue;
     const std::string_view name = who.name;
     switch (cell.state) {
       case ByteState::written:
@@ -139,6 +140,9 @@ bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Acce
   const Cell* cells = block.cells.data() + at;
   for (std::uint32_t i = 0; i < bytes; ++i) {
     const Cell& cell = cells[i];
+    if (i > 0 && cell.has_write_of(cells[i - 1]) && cell.has_readers_of(cells[i - 1]) &&
+        cell.write_place == cells[i - 1].write_place)
+      continue;
     if (cell.state == ByteState::uninitialised && cell.readers_in_flight == 0 && cell.read_clock == 0) continue;
     const auto say = [&](Rule rule, const std::string& text) {
       report(rule, std::string(who.name) + " writes " + spot(at + i) + text, who.place);
@@ -163,35 +167,51 @@ bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Acce
   return true;
 }
 
+std::uint32_t ReadLists::add(std::uint32_t cells) {
+  if (used == all.size()) all.emplace_back();
+  all[used].cells = cells;
+  all[used].readers.clear();
+  return used++;
+}
+
+namespace {
+
+/// Adds a reader to `count` cells with the same readers, of which this is the first.
+void add_reader(Cell& cell, std::uint32_t count, Agent agent, Clock clock) {
+  // A read that this one is ordered behind need not be kept: who comes behind this one comes behind that, too.
+  const bool ordered = self != nullptr && agent == self->agent;
+  if (cell.read_clock == 0 || cell.reader == agent ||
+      (ordered && cell.more_reads == 0 && cell.read_clock <= self->clocks.seen[cell.reader])) {
+    cell.reader = agent;
+    cell.read_clock = clock;
+    return;
+  }
+  const std::uint32_t before = cell.more_reads;
+  if (before == 0 || read_lists.all[before].cells != count) {  // others have the list, too
+    cell.more_reads = read_lists.add(count);
+    if (before != 0) {
+      read_lists.all[before].cells -= count;
+      read_lists.all[cell.more_reads].readers = read_lists.all[before].readers;
+    }
+  }
+  auto& readers = read_lists.all[cell.more_reads].readers;
+  const auto replaced = std::ranges::find_if(readers, [&](const auto& one) {
+    return one.first == agent || (ordered && one.second <= self->clocks.seen[one.first]);
+  });
+  if (replaced == readers.end())
+    readers.emplace_back(agent, clock);
+  else
+    *replaced = {agent, clock};
+}
+
+}  // namespace
+
 void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock) {
   Cell* cells = block.cells.data() + at;
-  for (std::uint32_t i = 0; i < bytes; ++i) {
-    Cell& cell = cells[i];
-    if (cell.read_clock == 0 || cell.reader == agent) {
-      cell.reader = agent;
-      cell.read_clock = clock;
-      continue;
-    }
-    // A read that this one is ordered behind need not be kept: who comes behind this one comes behind that, too.
-    const bool ordered = self != nullptr && agent == self->agent;
-    if (ordered && cell.more_reads == 0 && cell.read_clock <= self->clocks.seen[cell.reader]) {
-      cell.reader = agent;
-      cell.read_clock = clock;
-      continue;
-    }
-    auto& lists = launch->read_lists;
-    if (cell.more_reads == 0) {
-      cell.more_reads = static_cast<std::uint32_t>(lists.size());
-      lists.emplace_back();
-    }
-    auto& list = lists[cell.more_reads];
-    const auto replaced = std::ranges::find_if(list, [&](const auto& one) {
-      return one.first == agent || (ordered && one.second <= self->clocks.seen[one.first]);
-    });
-    if (replaced == list.end())
-      list.emplace_back(agent, clock);
-    else
-      *replaced = {agent, clock};
+  for (std::uint32_t i = 0, end = 0; i < bytes; i = end) {
+    for (end = i + 1; end < bytes && cells[end].has_readers_of(cells[i]);) ++end;
+    add_reader(cells[i], end - i, agent, clock);
+    for (std::uint32_t other = i + 1; other < end; ++other) cells[other].take_readers_of(cells[i]);
   }
 }
 

@@ -4,72 +4,47 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/work.hpp"
+#include "executor/cells.hpp"
 #include "executor/fiber.hpp"
 #include "executor/findings.hpp"
 #include "executor/interface.hpp"
 
 namespace tmaops::executor {
 
-/// Time of an agent: it rises whenever the agent lets others know what it has done.
-using Clock = std::uint32_t;
-/// A thread of the cluster, or one of the slots that asynchronous operations take in turn.
-using Agent = std::uint16_t;
-inline constexpr std::size_t kSlots = 128;
-
 inline constexpr std::uint32_t kWindowBytes = 256 * 1024;  // of a block's shared memory, a power of two
 inline constexpr std::uint32_t kReservedBytes = 1024;      // the system's own at its start
 inline constexpr std::size_t kMostBlocks = 16;             // of a cluster
 
-/// What an agent knows of the others: it is ordered behind everything that agent a did up to time seen[a].
-struct Clocks {
-  std::vector<Clock> seen;
-  std::vector<Clock> fenced;  // the part of `seen` that a proxy fence has covered
-  std::vector<Clock>
-      reads;  // reads that are over, although `seen` does not say so: a shuffle's operands depend on them
-
-  void reset(std::size_t agents) {
-    seen.assign(agents, 0);
-    fenced.assign(agents, 0);
-    reads.assign(agents, 0);
-  }
-  void join(const Clocks& other) {
-    raise(seen, other.seen);
-    raise(fenced, other.fenced);
-    raise(reads, other.reads);
-  }
-  static void raise(std::vector<Clock>& to, const std::vector<Clock>& from) {
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
-  }
-};
-
-/// Of a byte of shared memory.
-enum class ByteState : std::uint8_t { uninitialised, written, in_flight, copied, barrier };
-
-struct Cell {
-  const void* write_place = nullptr;
-  Clock write_clock = 0;
-  Clock read_clock = 0;
-  std::uint32_t more_reads = 0;  // index of a list of further readers; 0: none
-  Agent writer = 0;
-  Agent reader = 0;
-  ByteState state = ByteState::uninitialised;
-  std::uint8_t readers_in_flight = 0;  // copies and products that are reading it
-};
-
 struct Block;
 struct Operation;
 
-/// What a thread waits for, in words when somebody asks.
-using Reason = std::function<std::string()>;
+/// What a thread waits for, in words when somebody asks. Small and without memory of its own: threads wait often.
+class Reason {
+ public:
+  Reason() = default;
+  template <class Say>
+  Reason(const Say& say) : say_([](const void* kept) { return (*static_cast<const Say*>(kept))(); }) {
+    static_assert(sizeof(Say) <= kBytes && std::is_trivially_copyable_v<Say>);
+    std::memcpy(kept_, &say, sizeof(Say));
+  }
+  std::string operator()() const { return say_(kept_); }
+
+ private:
+  static constexpr std::size_t kBytes = 64;
+  std::string (*say_)(const void*) = nullptr;
+  alignas(8) unsigned char kept_[kBytes] = {};
+};
 
 struct Thread {
   Fiber fiber;
@@ -220,7 +195,6 @@ struct Launch {
   std::size_t agents = 0;
   std::size_t next_slot = 0;
   std::array<Clock, kSlots> slot_clocks{};
-  std::vector<std::vector<std::pair<Agent, Clock>>> read_lists;  // of cells
   std::size_t cluster_arrived = 0;
   int cluster_round = 0;
   Clocks cluster_clocks;
@@ -273,7 +247,7 @@ std::string findings_since(std::uint64_t count);
 // --- scheduler.cpp
 /// Runs the kernel that `body` calls for every thread of the grid.
 void run(std::string_view where, const LaunchShape& shape, std::function<void()> body);
-void wait(Reason reason);
+void wait(const Reason& reason);
 void yield();
 void wake(Thread& thread);
 void fly(std::shared_ptr<Operation> operation);
@@ -347,8 +321,15 @@ void leave_block_barrier(Block& block);
 
 // --- warp.cpp
 /// Gathers the lanes of the mask; the last one to come calls finish().
+using Finish = void (*)(const void* closure, Collective& all);
 void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
-             const void* place, const std::function<void(Collective&)>& finish);
+             const void* place, const void* closure, Finish finish);
+template <class Do>
+void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
+             const void* place, const Do& finish) {
+  collect(kind, mask, value, argument, width, operand, place, &finish,
+          [](const void* closure, Collective& all) { (*static_cast<const Do*>(closure))(all); });
+}
 unsigned lanes_of_warp(int thread);
 
 // --- tensor_cores.cpp

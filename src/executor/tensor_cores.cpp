@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <set>
 
 #include "executor/state.hpp"
 
@@ -47,6 +46,7 @@ class Operand {
                   : start_ + mn / 8 * stride_ + mn % 8 * width_ + k * 2;
     return at ^ ((at >> 7 & (width_ / 16 - 1)) << 4);
   }
+  bool mn_major() const { return mn_major_; }
 
  private:
   static std::uint32_t field(std::uint64_t bits) { return static_cast<std::uint32_t>(bits & 0x3FFFu) << 4; }
@@ -62,9 +62,14 @@ float element(const Block& block, const Operand& operand, int mn, int k, bool bf
 
 void add_chunks(const Operand& operand, int first, int count,
                 std::vector<std::pair<std::uint32_t, std::uint32_t>>& to) {
-  std::set<std::uint32_t> chunks;
-  for (int mn = first; mn < first + count; ++mn)
-    for (int k = 0; k < kDepth; ++k) chunks.insert(operand.address(mn, k) & ~15u);
+  static std::vector<std::uint32_t> chunks;
+  chunks.clear();
+  const int mn_step = operand.mn_major() ? 8 : 1;  // a chunk holds eight elements of a row or column
+  for (int mn = first; mn < first + count; mn += mn_step)
+    for (int k = 0; k < kDepth; k += 8 / mn_step) chunks.push_back(operand.address(mn, k) & ~15u);
+  std::ranges::sort(chunks);
+  const auto repeated = std::ranges::unique(chunks);
+  chunks.erase(repeated.begin(), repeated.end());
   for (const std::uint32_t at : chunks) {
     if (!to.empty() && to.back().first + to.back().second == at)
       to.back().second += 16;

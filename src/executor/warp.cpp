@@ -59,7 +59,7 @@ void for_each_lane(const Collective& all, const Do& visit) {
 /// over.
 void order(const Collective& all) {
   if (all.kind == Collect::sync) {
-    Clocks joined;
+    static Clocks joined;
     joined.reset(launch->agents);
     for_each_lane(all, [&](std::size_t, const Thread& thread) { joined.join(thread.clocks); });
     for_each_lane(all, [&](std::size_t, Thread& thread) {
@@ -71,7 +71,8 @@ void order(const Collective& all) {
   if (options().strict) return;  // PTX promises no order of memory
   Warp& warp = warp_of(*self);
   if (all.kind == Collect::registers || !std::exchange(warp.has_read, false)) return;
-  std::vector<Clock> over(launch->agents, 0);
+  static std::vector<Clock> over;
+  over.assign(launch->agents, 0);
   for_each_lane(all, [&](std::size_t, const Thread& thread) {
     Clocks::raise(over, thread.clocks.reads);
     over[thread.agent] = std::max(over[thread.agent], thread.now());
@@ -149,7 +150,7 @@ unsigned lanes_of_warp(int thread) {
 }
 
 void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
-             const void* place, const std::function<void(Collective&)>& finish_all) {
+             const void* place, const void* closure, Finish finish_all) {
   Thread& thread = *self;
   thread.place = place;
   const auto lane = static_cast<std::size_t>(thread.index % 32);
@@ -176,7 +177,7 @@ void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int
   if (found->arrived == needed) {
     Collective all = *found;
     open.erase(found);
-    finish_all(all);
+    finish_all(closure, all);
     for_each_lane(all, [&](std::size_t, Thread& other) { wake(other); });
     return;
   }

@@ -1,0 +1,81 @@
+// What is known of each byte of shared memory, and the times by which accesses are ordered.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tmaops::executor {
+
+/// Time of an agent: it rises whenever the agent lets others know what it has done.
+using Clock = std::uint32_t;
+/// A thread of the cluster, or one of the slots that asynchronous operations take in turn.
+using Agent = std::uint16_t;
+inline constexpr std::size_t kSlots = 128;
+
+/// What an agent knows of the others: it is ordered behind everything that agent a did up to time seen[a].
+struct Clocks {
+  std::vector<Clock> seen;
+  std::vector<Clock> fenced;  // the part of `seen` that a proxy fence has covered
+  std::vector<Clock>
+      reads;  // reads that are over, although `seen` does not say so: a shuffle's operands depend on them
+
+  void reset(std::size_t agents) {
+    seen.assign(agents, 0);
+    fenced.assign(agents, 0);
+    reads.assign(agents, 0);
+  }
+  void join(const Clocks& other) {
+    raise(seen, other.seen);
+    raise(fenced, other.fenced);
+    raise(reads, other.reads);
+  }
+  static void raise(std::vector<Clock>& to, const std::vector<Clock>& from) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+  }
+};
+
+/// Of a byte of shared memory.
+enum class ByteState : std::uint8_t { uninitialised, written, in_flight, copied, barrier };
+
+struct Cell {
+  const void* write_place = nullptr;
+  Clock write_clock = 0;
+  Clock read_clock = 0;
+  std::uint32_t more_reads = 0;  // number of a list of further readers; 0: none
+  Agent writer = 0;
+  Agent reader = 0;
+  ByteState state = ByteState::uninitialised;
+  std::uint8_t readers_in_flight = 0;  // copies and products that are reading it
+
+  bool has_write_of(const Cell& other) const {
+    return state == other.state && write_clock == other.write_clock && writer == other.writer;
+  }
+  bool has_readers_of(const Cell& other) const {
+    return read_clock == other.read_clock && reader == other.reader && more_reads == other.more_reads &&
+           readers_in_flight == other.readers_in_flight;
+  }
+  void take_readers_of(const Cell& other) {
+    read_clock = other.read_clock;
+    reader = other.reader;
+    more_reads = other.more_reads;
+  }
+};
+
+/// Readers of cells beyond the first. Cells that are read together share a list.
+struct ReadLists {
+  struct List {
+    std::uint32_t cells = 0;  // that have it, or had it before a write
+    std::vector<std::pair<Agent, Clock>> readers;
+  };
+  std::vector<List> all{1};
+  std::uint32_t used = 1;
+
+  void clear() { used = 1; }
+  std::uint32_t add(std::uint32_t cells);
+};
+
+extern ReadLists read_lists;  // of the cluster that runs
+
+}  // namespace tmaops::executor
