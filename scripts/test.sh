@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every test of the release build, then those of the Python package. CI=true builds with warnings as errors.
+# Every test of the release build, examples/tma on the executor, then the tests of the Python package. CI=true builds with warnings as errors.
 #   PYTHON=0   without the Python package
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,6 +9,7 @@ for check in tests/structure/check_*.py; do
   said=$(python3 "$check" . 2>&1) || { printf '%s\n' "$said" "Failed: python3 $check ." >&2; exit 1; }
 done
 directory=$(sh scripts/build_and_test.sh)
+ONLY=examples sh scripts/executor.sh >&2
 
 # The wheel has the kernels that were compiled above, or none.
 case $(cat "$directory/.configured-for") in
