@@ -53,10 +53,10 @@ const std::vector<Case> kCases{
     {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
     {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{256, 500, 250, 14}, DType::f32, DType::f32, Interpolation::linear, "narrow_rows_plain"},
-    {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/1 chunk"},
-    {{64, 1000, 500, 72}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{64, 1000, 500, 72}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{64, 1000, 500, 72}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{64, 1000, 500, 72}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 500, 72}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{64, 1000, 500, 72}, DType::f32, DType::f32, Interpolation::linear, "touched_rows"},
+    {{64, 1000, 500, 72}, DType::f32, DType::f64, Interpolation::linear, "touched_rows"},
     {{64, 1000, 1000, 72}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{64, 1000, 1000, 72}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{64, 1000, 1000, 72}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
@@ -66,8 +66,8 @@ const std::vector<Case> kCases{
     {{64, 1000, 2000, 72}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{2048, 1000, 1000, 24}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{2048, 1000, 1000, 24}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
-    {{2048, 1000, 500, 24}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_block/2 chunks"},
-    {{2048, 1000, 500, 24}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{2048, 1000, 500, 24}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows"},
+    {{2048, 1000, 500, 24}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows"},
     {{32, 100, 256, 768}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{32, 100, 256, 768}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{32, 100, 256, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
@@ -77,9 +77,9 @@ const std::vector<Case> kCases{
     {{512, 1000, 4000, 768}, DType::f32, DType::f32, Interpolation::linear, "bulk_window"},
     {{512, 1000, 4000, 768}, DType::f32, DType::f64, Interpolation::linear, "bulk_window"},
     {{512, 1000, 500, 8}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/1 chunk"},
-    {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{512, 1000, 500, 8}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{512, 1000, 500, 8}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
-    {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "touched_rows_block/2 chunks"},
+    {{512, 1000, 500, 8}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{8, 20, 30, 16}, DType::bf16, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
     {{8, 20, 30, 16}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{8, 20, 30, 16}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_lane/2 chunks"},
@@ -92,6 +92,7 @@ const std::vector<Case> kCases{
     {{1024, 512, 1024, 64}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 1024, 64}, DType::f32, DType::f32, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 1024, 64}, DType::f32, DType::f64, Interpolation::linear, "bulk_window_block"},
+    {{64, 1001, 500, 72}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows"},
     {{2, 100, 5, 2048}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows"},
     {{2, 100, 5, 2048}, DType::bf16, DType::f64, Interpolation::linear, "touched_rows"},
 };
@@ -187,6 +188,9 @@ TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_f
   const Case curved{{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::cubic, ""};
   EXPECT_EQ(chosen(many, {.max_gap = 1.0}), "bulk_window");
   EXPECT_EQ(chosen(few, {.outside = Outside::nan}), "touched_rows");
+  const Case short_f64{{256, 500, 250, 32}, DType::bf16, DType::f64, Interpolation::linear, ""};
+  EXPECT_EQ(chosen(short_f64, {}), "bulk_window_block");
+  EXPECT_EQ(chosen(short_f64, {.outside = Outside::nan}), "touched_rows");
   EXPECT_EQ(chosen(narrow, {.outside = Outside::extrapolate}), "narrow_rows");
   EXPECT_EQ(chosen(curved, {.interpolation = Interpolation::cubic, .max_gap = 1.0}), "curve_window");
   const std::vector<ChannelGroup> mixed{{0, 64, Interpolation::linear}, {64, 64, Interpolation::previous}};

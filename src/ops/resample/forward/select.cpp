@@ -16,28 +16,32 @@ constexpr std::int64_t kLeastWalks = 256;  // targets for each multiprocessor: e
 /// latency.
 constexpr std::array<std::string_view, 3> kWindows{"bulk_window_lane", "bulk_window_block", "bulk_window"};
 /// Kernels that read only the rows they need, best first.
-constexpr std::array<std::string_view, 3> kTouched{"touched_rows_lane", "touched_rows_block", "touched_rows"};
+constexpr std::array<std::string_view, 2> kTouched{"touched_rows_lane", "touched_rows"};
 /// Kernels for rows that are not whole chunks, best first.
 constexpr std::array<std::string_view, 2> kNarrowRows{"narrow_rows_plain", "narrow_rows"};
 
+bool is_short(const Problem& problem) { return problem.batch * problem.target * problem.row_bytes() < kShort; }
+
 /// Kernels that take the problem, but lose it to the next of their family.
 bool loses(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
-  if (variant == "bulk_window_lane") return problem.batch * problem.target * problem.row_bytes() >= kShort;
+  if (variant == "bulk_window_lane") return !is_short(problem);
   if (variant == "curve_window_walk")
     return problem.batch * problem.target < kLeastWalks * device.multiprocessors || 2 * problem.target < problem.source;
   return false;
+}
+
+/// Whether the lanes of a warp can share a row, each with a search of its own.
+bool suits_lanes(const Problem& problem) {
+  return problem.times == DType::f32 && std::has_single_bit(static_cast<std::uint64_t>(problem.row_bytes()));
 }
 
 /// Whether a guessed window of rows beats reading those that are needed: where samples serve two targets each or more,
 /// and in short calls with a target per sample. Of long calls with a target per sample those gain for which no kernel
 /// reads rows with a search per lane.
 bool windows_win(const Problem& problem) {
-  const bool short_call = problem.batch * problem.target * problem.row_bytes() < kShort;
   const bool one_row = problem.groups.size() == 1 && (problem.groups[0].interpolation == Interpolation::previous ||
                                                       problem.groups[0].interpolation == Interpolation::next);
-  const bool per_lane =
-      problem.times == DType::f32 && std::has_single_bit(static_cast<std::uint64_t>(problem.row_bytes()));
-  const bool one_is_enough = short_call || !(per_lane || one_row || problem.row_bytes() >= kWide);
+  const bool one_is_enough = is_short(problem) || !(suits_lanes(problem) || one_row || problem.row_bytes() >= kWide);
   return problem.target >= (one_is_enough ? 1 : 2) * problem.source;
 }
 
@@ -46,6 +50,10 @@ std::optional<double> rank(std::string_view variant, const Problem& problem, con
   constexpr double kLast = 100;
   const double lost = loses(variant, problem, device) ? kLast : 0;
   const bool windows = windows_win(problem);
+  // A short plain call with a target per two samples wants one memory latency, not two, where lanes cannot search.
+  if (variant == "bulk_window_block" && is_short(problem) && !suits_lanes(problem) &&
+      2 * problem.target >= problem.source)
+    return 5;
   for (std::size_t i = 0; i < kWindows.size(); ++i)
     if (variant == kWindows[i]) return lost + (windows ? 10 : 20) + static_cast<double>(i);
   for (std::size_t i = 0; i < kTouched.size(); ++i)

@@ -31,6 +31,13 @@ std::int64_t values_per_chunk(const Problem& problem) {
   return 16 / static_cast<std::int64_t>(size_of(problem.values));
 }
 
+/// Bytes of the times, and of the target times, worth bringing into the L2 ahead of time: in a call of several times
+/// the L2's size those of later blocks have left it again before they are used, and are read twice.
+std::int64_t ahead_times_bytes(const Problem& problem) {
+  const bool exceeds_l2 = problem.batch * (problem.source + problem.target) * problem.row_bytes() >= 128 << 20;
+  return exceeds_l2 ? 256 << 10 : kAheadBytes;
+}
+
 }  // namespace
 
 bool fits_units(const Problem& problem, std::int64_t unit) {
@@ -113,7 +120,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   tile.time_bytes = static_cast<int>(std::min<std::int64_t>(slice_bytes(capacity, time_bytes), tensor_bytes));
   tile.time_limit = tile.samples - capacity;
   tile.time_unit_limit = static_cast<int>((tensor_bytes - tile.time_bytes) / 16);
-  if (cut.rows == Rows16::in_shared) {
+  if (cut.windows) {
     tile.row_capacity = window_capacity(problem, problem.target, tile.tile, tile.row_margin, kMostRowBytes / row_bytes);
     tile.row_limit = tile.samples - tile.row_capacity;
   }
@@ -148,7 +155,7 @@ PlainCut windows_cut(const Problem& problem, int threads, int lanes) {
   cut.lanes = lanes;
   cut.targets = threads / lanes;
   cut.time_margin = time_margin(problem.source, problem.target);
-  cut.rows = Rows16::in_shared;
+  cut.windows = true;
   cut.row_margin = std::min(cut.time_margin, problem.row_bytes() == 128 ? 8 : 4);
   return cut;
 }
@@ -180,11 +187,5 @@ std::vector<Config> lane_configs(int row, int best, int (*threads_of)(int chunks
 std::int64_t output_chunks(const Problem& problem) {
   return problem.batch * problem.target * (problem.row_bytes() / 16);
 }
-
-bool exceeds_l2(const Problem& problem) {
-  return problem.batch * (problem.source + problem.target) * problem.row_bytes() >= 128 << 20;
-}
-
-std::int64_t ahead_times_bytes(const Problem& problem) { return exceeds_l2(problem) ? 256 << 10 : kAheadBytes; }
 
 }  // namespace tmaops::ops::resample::gpu

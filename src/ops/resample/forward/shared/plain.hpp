@@ -47,11 +47,8 @@ struct Ahead {
 inline constexpr std::uint32_t kMostAheadBlocks = 528;
 inline constexpr std::int64_t kAheadBytes = 4 << 20;  // of each tensor
 
-/// Whether a kernel copies a window of rows to shared memory, or reads those it needs from global memory.
-enum class Rows16 { in_shared, in_memory };
-
-/// Where the rows of a target are: `at` >= 0 is the offset of its row in the window of rows, or the row itself where
-/// there is no window; else ~row. weight as in Place.
+/// Where the rows of a target are: `at` >= 0 is the offset of its row in the window of rows, else ~row. weight as in
+/// Place.
 struct alignas(8) Spot {
   int at;
   float weight;
@@ -83,7 +80,7 @@ struct PlainCut {
   int lanes = 1;              // that share a target, a power of two
   bool leaves_spots = false;  // of located targets, in shared memory
   int time_margin = 4;
-  Rows16 rows = Rows16::in_memory;
+  bool windows = false;  // of rows, in shared memory
   int row_margin = 4;
   std::int64_t ahead_times = 0;   // bytes of the times, and of the target times, to bring into the L2
   std::int64_t ahead_values = 0;  // bytes, the same
@@ -101,16 +98,7 @@ PlainCut touched_rows_cut(const Problem& problem, int threads, int lanes);
 /// Chunks per lane, `best` first, with which threads_of(chunks, row) lanes make whole rows of `row` chunks.
 std::vector<Config> lane_configs(int row, int best, int (*threads_of)(int chunks, int row));
 
-/// Chunks of the output, and how many make a long call: shorter ones want the shortest way through a block, longer ones
-/// the fewest instructions.
+/// Chunks of the output.
 std::int64_t output_chunks(const Problem& problem);
-inline constexpr std::int64_t kLongCall = 1 << 19;
-
-/// Whether a call goes through several times what an L2 holds.
-bool exceeds_l2(const Problem& problem);
-
-/// Bytes of the times, and of the target times, worth bringing into the L2 ahead of time: in a call of several times
-/// the L2's size those of later blocks have left it again before they are used, and are read twice.
-std::int64_t ahead_times_bytes(const Problem& problem);
 
 }  // namespace tmaops::ops::resample::gpu
