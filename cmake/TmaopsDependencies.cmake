@@ -95,8 +95,7 @@ endfunction()
 # Versions 2.6 to 3.x. Debian's dnnl-config.cmake asks for the OpenCL headers, which the CPU engine does not need.
 tmaops_find_library(onednn oneDNN oneapi/dnnl/dnnl.hpp dnnl)
 
-# --- libzip and zstd: npz archives and compressed text files of the tool --------------------------------------------
-tmaops_find_library(libzip libzip zip.h zip)
+# --- zstd: compressed text files of the tool ------------------------------------------------------------------------
 tmaops_find_library(zstd libzstd zstd.h zstd)
 
 # --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ if(TMAOPS_CUTLASS_DIR AND TMAOPS_HAVE_CUDA)
 endif()
 
 # What is not in: why, and how to get it. `tmaops doctor` and the refusals of variants and peers say the same.
-foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "libzip|libzip|libzip-dev" "zstd|zstd|libzstd-dev")
+foreach(part "highway|Highway|libhwy-dev" "onednn|oneDNN|libdnnl-dev" "zstd|zstd|libzstd-dev")
   string(REPLACE "|" ";" part ${part})
   list(GET part 0 name)
   list(GET part 1 title)

@@ -43,7 +43,6 @@ list_missing() {
   has_python || need python3-venv "checks of the source tree, and the virtual environment a CUDA compiler goes into"
   has_header hwy/highway.h || want libhwy-dev "SIMD kernels for every CPU in one binary; plain loops without it"
   has_header oneapi/dnnl/dnnl.hpp || want libdnnl-dev "the fast CPU matrix multiplication; a simple one without it"
-  has_header zip.h || want libzip-dev "reading npz archives; refused without it"
   has_header zstd.h || want libzstd-dev "text files compressed with zstd; gzip alone without it"
   has_header rapidcheck.h || want librapidcheck-dev "property tests; left out without it"
 }

@@ -82,7 +82,6 @@ struct OptionalLibrary {
 constexpr OptionalLibrary kLibraries[] = {
     {"Highway", "explicit vectors chosen at run time: several times the speed of plain loops", TMAOPS_GET_HIGHWAY},
     {"oneDNN", "the fast matrix multiplication on the CPU, bf16 above all", TMAOPS_GET_ONEDNN},
-    {"libzip", "reading npz archives", TMAOPS_GET_LIBZIP},
     {"zstd", "recordings compressed as .zst", TMAOPS_GET_ZSTD},
     {"CUTLASS", "the peers cutlass, cute_v1 and cute_v2 of `bench`, for gemm on a GPU", TMAOPS_GET_CUTLASS}};
 

@@ -1,8 +1,11 @@
 #include "io/zip_reader.hpp"
 
-#include <zip.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "core/display.hpp"
@@ -16,7 +19,12 @@ constexpr std::string_view kEndSignature = "PK\x05\x06";
 constexpr std::uint64_t kEndRecord = 22;
 constexpr std::uint64_t kLocator64 = 20;
 constexpr std::uint64_t kEntry = 46;
+constexpr std::uint64_t kLocalHeader = 30;
+constexpr std::uint64_t kDeflated = 8;
+constexpr std::uint64_t kWide = 0xffffffff;          // the value has eight bytes, in an extra field
+constexpr std::size_t kStep = std::size_t{1} << 30;  // bytes that zlib is given at once
 constexpr std::uint64_t kEncrypted = 1U << 0 | 1U << 6;
+constexpr std::uint64_t kStreamed = 1U << 3;
 constexpr std::uint64_t kPatched = 1U << 5;
 constexpr std::uint64_t kNewestVersion = 63;  // 6.3, of APPNOTE.TXT; Python's zipfile refuses later ones too
 
@@ -26,65 +34,55 @@ constexpr std::uint64_t kNewestVersion = 63;  // 6.3, of APPNOTE.TXT; Python's z
 
 std::string named(std::string_view name) { return "member '" + display_text(name) + "'"; }
 
-std::shared_ptr<zip> open_archive(const Bytes& file, const std::string& where) {
-  if (file.size == 0) fail(ErrorCode::bad_format, where, "an empty file", "an npz archive");
-  zip_error_t error{};
-  zip_source_t* source = zip_source_buffer_create(file.data.get(), file.size, 0, &error);
-  zip_t* archive = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
-  if (archive != nullptr) return {archive, zip_discard};
-  const int code = zip_error_code_zip(&error);
-  const std::string text = zip_error_strerror(&error);
-  zip_error_fini(&error);
-  if (source != nullptr) zip_source_free(source);
-  if (code == ZIP_ER_MEMORY) fail(ErrorCode::out_of_memory, where, "no place for its directory", "memory");
-  if (code == ZIP_ER_EXISTS) fail(ErrorCode::bad_member_name, where, "two members of one name", "different names");
-  const bool has_end =
-      file.size >= kEndRecord && file.text().rfind(kEndSignature, file.size - kEndRecord) != std::string_view::npos;
-  if (code == ZIP_ER_NOZIP && !has_end)
-    fail(ErrorCode::bad_format, where,
-         file.text().starts_with("PK\x03\x04") ? "a zip archive whose end is missing" : "no zip archive",
-         "an npz archive");
-  damaged(where, "a damaged archive (" + text + ")", "a directory and local headers that agree");
-}
-
-// The entries of the directory as they are in the file. libzip does not tell the length of a name, nor the flags and
-// the version of an entry.
+// The entries of the directory, and of each the member that its local header leads to.
 class Directory {
  public:
-  Directory(const Bytes& file, const std::string& where, zip_t* archive) : file_(file), where_(where) {
-    int comment = 0;
-    zip_get_archive_comment(archive, &comment, ZIP_FL_ENC_RAW);
-    end_ = file.size - kEndRecord - static_cast<std::uint64_t>(comment);
-    at_ = number(end_ + 16, 4);
+  Directory(const Bytes& file, const std::string& where) : file_(file), where_(where), end_(find_end()) {
+    entries_ = field(end_ + 10, 2);
+    at_ = field(end_ + 16, 4);
     if (end_ >= kLocator64 && file.text().substr(end_ - kLocator64).starts_with("PK\x06\x07")) {
-      end_ = number(end_ - kLocator64 + 8, 8);
-      at_ = number(end_ + 48, 8);
+      end_ = field(end_ - kLocator64 + 8, 8);
+      entries_ = field(end_ + 32, 8);
+      at_ = field(end_ + 48, 8);
     }
+    start_ = at_;
   }
 
-  bool more() const {
-    if (at_ > end_) damaged(where_, "a directory that does not end where its end record starts", "a complete archive");
-    return at_ < end_;
+  bool more() {
+    if (at_ > end_ || (at_ == end_) != (entries_ == 0))
+      damaged(where_, "a directory that does not end where its end record starts", "a complete archive");
+    return entries_ > 0;
   }
-  /// The name of the next entry, which is one that can be read.
-  std::string next() {
-    if (number(at_, 4) != 0x02014b50) damaged(where_, "a directory entry that is none", "an entry");
-    const std::uint64_t version = number(at_ + 6, 2) & 0xff, flags = number(at_ + 8, 2), length = number(at_ + 28, 2);
-    const std::uint64_t rest = length + number(at_ + 30, 2) + number(at_ + 32, 2);
-    const std::string name(file_.text().substr(at_ + kEntry, length));
-    if ((flags & kEncrypted) != 0) damaged(where_, "the encrypted " + named(name), "no encryption");
-    if ((flags & kPatched) != 0) damaged(where_, named(name) + " of patch data", "whole data");
+  /// The next member, which is one that can be read.
+  ZipMember next() {
+    if (field(at_, 4) != 0x02014b50) damaged(where_, "a directory entry that is none", "an entry");
+    const std::uint64_t version = field(at_ + 6, 2) & 0xff, flags = field(at_ + 8, 2), length = field(at_ + 28, 2);
+    const std::uint64_t extra = field(at_ + 30, 2), method = field(at_ + 10, 2);
+    std::uint64_t header = field(at_ + 42, 4);
+    ZipMember member{.name = std::string(file_.text().substr(at_ + kEntry, length)), .deflated = method == kDeflated};
+    if ((flags & kEncrypted) != 0) damaged(where_, "the encrypted " + named(member.name), "no encryption");
+    if ((flags & kPatched) != 0) damaged(where_, named(member.name) + " of patch data", "whole data");
     if (version > kNewestVersion)
-      damaged(where_,
-              named(name) + " that needs version " + std::to_string(version / 10) + "." + std::to_string(version % 10) +
-                  " of the zip format",
-              "version 6.3 or older");
-    at_ += kEntry + rest;
-    return name;
+      damaged(
+          where_,
+          named(member.name) + " of zip version " + std::to_string(version / 10) + "." + std::to_string(version % 10),
+          "6.3 or older");
+    if (method != 0 && method != kDeflated)
+      damaged(where_, named(member.name) + " packed by method " + std::to_string(method), "stored (0) or deflated (8)");
+    member.checksum = field(at_ + 16, 4);
+    member.packed = field(at_ + 20, 4);
+    member.size = field(at_ + 24, 4);
+    std::uint64_t wide = wide_fields(at_ + kEntry + length, extra);
+    for (std::uint64_t* value : {&member.size, &member.packed, &header})
+      if (*value == kWide && wide != 0) *value = field(std::exchange(wide, wide + 8), 8);
+    find_data(member, header, flags, method);
+    at_ += kEntry + length + extra + field(at_ + 32, 2);
+    --entries_;
+    return member;
   }
 
  private:
-  std::uint64_t number(std::uint64_t at, int bytes) const {
+  std::uint64_t field(std::uint64_t at, int bytes) const {
     if (at > file_.size || file_.size - at < static_cast<std::uint64_t>(bytes))
       damaged(where_, "a record that reaches past the end of the file", "a complete archive");
     std::uint64_t value = 0;
@@ -92,11 +90,70 @@ class Directory {
     return value;
   }
 
+  std::uint64_t find_end() const {
+    if (file_.size == 0) fail(ErrorCode::bad_format, where_, "an empty file", "an npz archive");
+    std::size_t at = file_.text().rfind(kEndSignature);
+    if (at == std::string_view::npos || file_.size - at < kEndRecord)
+      fail(ErrorCode::bad_format, where_,
+           file_.text().starts_with("PK\x03\x04") ? "a zip archive whose end is missing" : "no zip archive",
+           "an npz archive");
+    while (at + kEndRecord > file_.size || field(at + 20, 2) != file_.size - at - kEndRecord) {  // in the comment
+      at = at == 0 ? std::string_view::npos : file_.text().rfind(kEndSignature, at - 1);
+      if (at == std::string_view::npos) damaged(where_, "an archive with bytes behind its end", "nothing behind it");
+    }
+    return at;
+  }
+
+  /// Where the fields of eight bytes start, in the extra fields of an entry; 0 where there are none.
+  std::uint64_t wide_fields(std::uint64_t at, std::uint64_t bytes) const {
+    for (const std::uint64_t end = at + bytes; at + 4 <= end; at += 4 + field(at + 2, 2))
+      if (field(at, 2) == 1) return at + 4;
+    return 0;
+  }
+
+  /// The data follow the local header, which says the same as the entry, or nothing where a stream was written.
+  void find_data(ZipMember& member, std::uint64_t header, std::uint64_t flags, std::uint64_t method) const {
+    const auto agrees = [&](std::uint64_t at, std::uint64_t value) {
+      const std::uint64_t there = field(header + at, 4);
+      return there == (value & kWide) || (at > 14 && there == kWide) || (there == 0 && (flags & kStreamed) != 0);
+    };
+    const std::uint64_t length = field(header + 26, 2);
+    member.at = header + kLocalHeader + length + field(header + 28, 2);
+    if (field(header, 4) != 0x04034b50 || field(header + 8, 2) != method || !agrees(14, member.checksum) ||
+        !agrees(18, member.packed) || !agrees(22, member.size) ||
+        file_.text().substr(header + kLocalHeader, length) != member.name)
+      damaged(where_, named(member.name) + " with another local header", "one that agrees with the directory");
+    if (member.at > start_ || member.packed > start_ - member.at)
+      damaged(where_, named(member.name) + " that reaches into the directory", "members before the directory");
+  }
+
   const Bytes& file_;
   const std::string& where_;
-  std::uint64_t at_ = 0;
-  std::uint64_t end_ = 0;  // where the record after the directory starts
+  std::uint64_t end_;  // where the record after the directory starts
+  std::uint64_t entries_ = 0, at_ = 0, start_ = 0;
 };
+
+/// Expands raw deflated data into `to`. Returns the bytes that there are, one more than fit where there are more, and
+/// nothing where the data are damaged.
+std::optional<std::uint64_t> expand(std::span<const std::byte> packed, std::span<std::byte> to) {
+  z_stream zlib{};
+  int status = inflateInit2(&zlib, -MAX_WBITS);
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&zlib, inflateEnd);
+  std::byte beyond{};
+  std::uint64_t size = 0;
+  while (status == Z_OK) {
+    const std::span<std::byte> place = size < to.size() ? to.subspan(size) : std::span(&beyond, 1);
+    zlib.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));  // zlib only reads it
+    zlib.avail_in = static_cast<uInt>(std::min(packed.size(), kStep));
+    zlib.next_out = reinterpret_cast<Bytef*>(place.data());
+    zlib.avail_out = static_cast<uInt>(std::min(place.size(), kStep));
+    status = inflate(&zlib, Z_NO_FLUSH);
+    packed = packed.subspan(reinterpret_cast<std::byte*>(zlib.next_in) - packed.data());
+    size += reinterpret_cast<std::byte*>(zlib.next_out) - place.data();
+    if (size > to.size()) return size;
+  }
+  return status == Z_STREAM_END ? std::optional(size) : std::nullopt;
+}
 
 void check_name(const std::string& name, const std::string& where) {
   const auto refuse = [&](const char* why) {
@@ -134,49 +191,37 @@ void check_expansion(const std::vector<ZipMember>& members, std::uint64_t file_b
 }  // namespace
 
 ZipReader::ZipReader(Bytes file, std::string where, ZipLimits limits)
-    : file_(std::move(file)), where_(std::move(where)), archive_(open_archive(file_, where_)) {
-  Directory directory(file_, where_, archive_.get());
+    : file_(std::move(file)), where_(std::move(where)) {
+  std::set<std::string> names;
   std::uint64_t packed = 0;
-  for (std::uint64_t index = 0; directory.more(); ++index) {
-    const std::string name = directory.next();
-    check_name(name, where_);
-    zip_stat_t status{};
-    if (zip_stat_index(archive_.get(), index, 0, &status) != 0)
-      damaged(where_, named(name) + ": " + zip_strerror(archive_.get()), "a member that can be read");
-    if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE)
-      damaged(where_, named(name) + " packed by method " + std::to_string(status.comp_method),
-              "stored (0) or deflated (8)");
-    const bool deflated = status.comp_method == ZIP_CM_DEFLATE;
-    if (status.comp_size > file_.size - packed)
-      damaged(where_, named(name) + ", up to which the members claim more bytes than the file has",
-              "bytes of its own for each member");
-    packed += status.comp_size;
-    if (!deflated && status.size != status.comp_size)
-      damaged(where_, "the stored " + named(name) + " with two sizes", "equal sizes");
-    members_.push_back({name, index, deflated, status.size});
+  for (Directory directory(file_, where_); directory.more();) {
+    const ZipMember member = directory.next();
+    check_name(member.name, where_);
+    if (!names.insert(member.name).second)
+      fail(ErrorCode::bad_member_name, where_, "two members '" + display_text(member.name) + "'", "different names");
+    if (member.packed > file_.size - packed)
+      damaged(where_, named(member.name) + ", which shares bytes with others", "bytes of its own for each member");
+    packed += member.packed;
+    if (!member.deflated && member.size != member.packed)
+      damaged(where_, "the stored " + named(member.name) + " with two sizes", "equal sizes");
+    members_.push_back(member);
   }
   check_expansion(members_, file_.size, where_, limits);
 }
 
 Bytes ZipReader::read(const ZipMember& member) const {
   const std::string name = named(member.name), needed = std::to_string(member.size) + " bytes";
-  const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> open(zip_fopen_index(archive_.get(), member.index, 0),
-                                                               zip_fclose);
-  if (!open) damaged(where_, name + ": " + zip_strerror(archive_.get()), "a member that can be read");
   auto data = allocate(member.size, where_ + ": " + name);
-  std::uint64_t size = 0;
-  zip_int64_t count = 1;
-  while (count > 0 && size < member.size) {
-    count = zip_fread(open.get(), data.get() + size, member.size - size);
-    size += static_cast<std::uint64_t>(std::max<zip_int64_t>(count, 0));
-  }
-  // libzip compares the checksum when it has read the end. A member that lies about its size has more bytes here.
-  std::byte beyond{};
-  if (count > 0 || member.size == 0) count = zip_fread(open.get(), &beyond, 1);
-  if (count > 0) fail(ErrorCode::zip_bomb, where_, name + " that expands to more than it says", needed);
-  if (count < 0 && zip_error_code_zip(zip_file_get_error(open.get())) == ZIP_ER_CRC)
+  const std::span<const std::byte> packed = file_.span().subspan(member.at, member.packed);
+  std::optional<std::uint64_t> size = member.size;
+  if (member.deflated)
+    size = expand(packed, {data.get(), member.size});
+  else
+    std::ranges::copy(packed, data.get());
+  if (size > member.size) fail(ErrorCode::zip_bomb, where_, name + " that expands to more than it says", needed);
+  if (size != member.size) damaged(where_, name + " whose packed data are damaged", needed);
+  if (crc32_z(0, reinterpret_cast<const Bytef*>(data.get()), member.size) != member.checksum)
     damaged(where_, name + " with another checksum than it had", "the same CRC-32");
-  if (count < 0 || size < member.size) damaged(where_, name + " whose packed data are damaged", needed);
   return {std::move(data), member.size};
 }
 

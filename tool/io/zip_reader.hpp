@@ -1,14 +1,11 @@
-// Reading zip archives that may be damaged or made to mislead: libzip reads them, this class checks what they claim.
+// Reading zip archives that may be damaged or made to mislead: every claim is checked.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "offers/input_file.hpp"
-
-struct zip;  // of libzip
 
 namespace tmaops::io {
 
@@ -26,14 +23,16 @@ struct ZipLimits {
 
 struct ZipMember {
   std::string name;
-  std::uint64_t index = 0;  // in the archive
   bool deflated = false;
-  std::uint64_t size = 0;  // bytes after expansion
+  std::uint64_t size = 0;    // bytes after expansion
+  std::uint64_t at = 0;      // where its data start in the file
+  std::uint64_t packed = 0;  // bytes there
+  std::uint64_t checksum = 0;
 };
 
 /// The members of an archive in memory. The constructor checks that the directory and the local headers agree, that
 /// names are plain and different, that members are stored or deflated and not encrypted, and the limits. Throws Error
-/// bad_format (no zip at all, or a build without libzip), bad_archive, bad_member_name, zip_bomb.
+/// bad_format (no zip at all), bad_archive, bad_member_name, zip_bomb.
 class ZipReader {
  public:
   ZipReader(Bytes file, std::string where, ZipLimits limits = {});
@@ -44,9 +43,8 @@ class ZipReader {
   Bytes read(const ZipMember& member) const;
 
  private:
-  Bytes file_;  // archive_ reads it
+  Bytes file_;
   std::string where_;
-  std::shared_ptr<zip> archive_;
   std::vector<ZipMember> members_;
 };
 

@@ -1,5 +1,5 @@
-// Writing zip archives: one member after the other, the same bytes for the same input. libzip seeks back to fill in the
-// headers, and the tool's output may be a pipe.
+// Writing zip archives: one member after the other, the same bytes for the same input. The tool's output may be a
+// pipe, so nothing seeks back to fill in headers.
 #pragma once
 
 #include <cstdint>

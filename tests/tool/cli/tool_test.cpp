@@ -128,7 +128,7 @@ std::string state_of(const Json& json, const std::string& name) {
 
 TEST(Doctor, says_what_is_there) {
   const ToolResult result = run_tool({"doctor"});
-  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "libzip", "zstd", "NVIDIA driver", "GPU", "NVML",
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "zstd", "NVIDIA driver", "GPU", "NVML",
               "CUPTI", "ncu", "CUTLASS", "Python");
   EXPECT_EQ(result.err, "");
   const auto found = doctor();

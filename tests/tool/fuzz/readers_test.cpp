@@ -251,12 +251,10 @@ TEST(Fuzz, kitti) {
   fuzz(kitti_corpus(), [&](const std::string& input) { use(io::parse_recording(bytes_of(input), "fuzz", options)); });
 }
 TEST(Fuzz, npy) { fuzz(npy_corpus(), read_npy); }
-#ifdef TMAOPS_HAVE_LIBZIP
 TEST(Fuzz, npz) { fuzz(npz_corpus(), read_npz); }
 TEST(Fuzz, npz_recording) {
   fuzz(npz_corpus(), [](const std::string& input) { read_as(io::FileFormat::npz, input); });
 }
-#endif
 TEST(Fuzz, csv) {
   fuzz(text_corpus(false), [](const std::string& input) { read_as(io::FileFormat::csv, input); });
 }
