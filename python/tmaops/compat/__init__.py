@@ -50,16 +50,13 @@ def active() -> dict[str, str]:
             home = getattr(thing, "__module__", None) or getattr(module, "__file__", None) or module.__name__
             ours = is_ours(getattr(thing, "forward", None)) or is_ours(thing)
             found[f"{module.__name__}.{name}"] = "tmaops" if ours else home
-    spec = importlib.util.find_spec("MultiScaleDeformableAttention") if _findable() else None
+    name = "MultiScaleDeformableAttention"
+    findable = getattr(sys.modules.get(name, sys), "__spec__", None) is not None
+    spec = importlib.util.find_spec(name) if findable else None
     if spec is not None and spec.origin is not None:
         ours = spec.origin.endswith(".py") and "tmaops" in pathlib.Path(spec.origin).read_text(encoding="utf-8")
-        found["MultiScaleDeformableAttention"] = "tmaops" if ours else spec.origin
+        found[name] = "tmaops" if ours else spec.origin
     return found
-
-
-def _findable() -> bool:
-    module = sys.modules.get("MultiScaleDeformableAttention")
-    return module is None or getattr(module, "__spec__", None) is not None
 
 
 __all__ = ["active"]

@@ -33,8 +33,9 @@ class Replacements:
         self._made: list[tuple[Any, str, Any]] = []
 
     def set(self, owner: Any, name: str, new: Any) -> None:
-        self._made.append((owner, name, vars(owner).get(name)))
-        setattr(owner, name, new)
+        if (old := vars(owner).get(name)) is not new:
+            self._made.append((owner, name, old))
+            setattr(owner, name, new)
 
     def everywhere(self, name: str, new: Any, fits: Callable[[ModuleType, Any], bool]) -> list[str]:
         """Puts `new` in the place of what has this name, in all modules where it fits. Returns their names with it."""

@@ -46,11 +46,7 @@ def ms_deform_attn_core_pytorch(
     return folded(value, shapes, sampling_locations, attention_weights)
 
 
-def deformable_attention_core_func(
-    value: Tensor, value_spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor
-) -> Tensor:
-    """The function of RT-DETR's own repository."""
-    return folded(value, value_spatial_shapes, sampling_locations, attention_weights)
+deformable_attention_core_func = multi_scale_deformable_attn_pytorch  # the function of RT-DETR's own repository
 
 
 def deformable_attention_core_func_v2(
@@ -72,13 +68,10 @@ class MSDeformAttnFunction(MultiScaleDeformableAttnFunction):
 
 
 _FUNCTIONS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        multi_scale_deformable_attn_pytorch,
-        ms_deform_attn_core_pytorch,
-        deformable_attention_core_func,
-        deformable_attention_core_func_v2,
-    )
+    "multi_scale_deformable_attn_pytorch": multi_scale_deformable_attn_pytorch,
+    "ms_deform_attn_core_pytorch": ms_deform_attn_core_pytorch,
+    "deformable_attention_core_func": deformable_attention_core_func,
+    "deformable_attention_core_func_v2": deformable_attention_core_func_v2,
 }
 _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (MSDeformAttnFunction, MultiScaleDeformableAttnFunction)}
 

@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 
 from tmaops.compat._attention import Levels, attention, pairs
+from tmaops.compat._replacing import Replacements
 
 _FILES = re.compile(r"transformers\.models\.\w+\.modeling_\w+$")
-_originals: dict[tuple[int, str], tuple[Any, str, Any]] = {}  # what was replaced: owner, name, original
+_replaced = Replacements()
 
 
 def forward(
@@ -86,24 +87,17 @@ _FUNCTIONS = {
 }
 
 
-def _replace(owner: Any, name: str, new: Any) -> None:
-    old = getattr(owner, name)
-    if old is not new:
-        _originals[id(owner), name] = (owner, name, old)
-        setattr(owner, name, new)
-
-
 def _patch_module(module: ModuleType) -> bool:
     layer = getattr(module, "MultiScaleDeformableAttention", None)
     if layer is not None and hasattr(layer, "forward"):
-        _replace(layer, "forward", forward)
+        _replaced.set(layer, "forward", forward)
     found = layer is not None
     for name, function in _FUNCTIONS.items():
         if hasattr(module, name):
-            _replace(module, name, function)
+            _replaced.set(module, name, function)
             found = True
     if found and hasattr(module, "torch_compilable_check"):
-        _replace(module, "torch_compilable_check", torch_compilable_check)
+        _replaced.set(module, "torch_compilable_check", torch_compilable_check)
     return found
 
 
@@ -143,10 +137,7 @@ def patch(model: torch.nn.Module | None = None) -> list[str]:
     patched = [
         name for name, module in list(sys.modules.items()) if _FILES.match(name) and module and _patch_module(module)
     ]
-    for layer in model.modules() if model is not None else ():
-        function = getattr(layer, "ms_deformable_attn_core", None)
-        if getattr(function, "__name__", None) in _FUNCTIONS:
-            _replace(layer, "ms_deformable_attn_core", _FUNCTIONS[function.__name__])
+    _replaced.in_layers(model, _FUNCTIONS, lambda function: True)
     return patched
 
 
@@ -154,9 +145,7 @@ def unpatch() -> None:
     """Gives everything back that `patch` replaced."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    for owner, name, original in _originals.values():
-        setattr(owner, name, original)
-    _originals.clear()
+    _replaced.undo()
 
 
 __all__ = ["multi_scale_deformable_attention", "multi_scale_deformable_attention_v2", "patch", "unpatch"]
