@@ -59,35 +59,29 @@ class Expanded {
 };
 
 Bytes gunzip(const Bytes& packed, const std::string& where, const ExpansionLimit& limit) {
-  struct Stream {
-    z_stream stream{};
-    bool good = inflateInit2(&stream, kGzip) == Z_OK;
-    ~Stream() {
-      if (good) inflateEnd(&stream);
-    }
-  } zlib;
-  if (!zlib.good) fail(ErrorCode::out_of_memory, where, "no zlib stream", "memory");
+  z_stream zlib{};
+  if (inflateInit2(&zlib, kGzip) != Z_OK) fail(ErrorCode::out_of_memory, where, "no zlib stream", "memory");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&zlib, inflateEnd);
   Expanded all(packed.size, where, limit);
   std::vector<char> piece(kPackedPiece);
   std::span<const std::byte> rest = packed.span();
   int status = Z_STREAM_END;  // between two members
   bool full = false;          // the last piece was full, so the stream may hold more
-  while (full || zlib.stream.avail_in != 0 || !rest.empty()) {
-    if (zlib.stream.avail_in == 0 && !rest.empty()) {
+  while (full || zlib.avail_in != 0 || !rest.empty()) {
+    if (zlib.avail_in == 0 && !rest.empty()) {
       const std::size_t step = std::min(rest.size(), kZlibStep);
-      zlib.stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest.data()));  // zlib only reads it
-      zlib.stream.avail_in = static_cast<uInt>(step);
+      zlib.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest.data()));  // zlib only reads it
+      zlib.avail_in = static_cast<uInt>(step);
       rest = rest.subspan(step);
     }
-    if (status == Z_STREAM_END) inflateReset(&zlib.stream);  // the next member
-    zlib.stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    zlib.stream.avail_out = static_cast<uInt>(piece.size());
-    status = inflate(&zlib.stream, Z_NO_FLUSH);
+    if (status == Z_STREAM_END) inflateReset(&zlib);  // the next member
+    zlib.next_out = reinterpret_cast<Bytef*>(piece.data());
+    zlib.avail_out = static_cast<uInt>(piece.size());
+    status = inflate(&zlib, Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-      damaged(where, std::string("damaged gzip data: ") +
-                         (zlib.stream.msg != nullptr ? zlib.stream.msg : "not as gzip writes them"));
-    all.append(piece.data(), piece.size() - zlib.stream.avail_out);
-    full = status == Z_OK && zlib.stream.avail_out == 0;
+      damaged(where, std::string("damaged gzip data: ") + (zlib.msg != nullptr ? zlib.msg : "not as gzip writes them"));
+    all.append(piece.data(), piece.size() - zlib.avail_out);
+    full = status == Z_OK && zlib.avail_out == 0;
   }
   if (status != Z_STREAM_END) damaged(where, "a gzip file that is cut off");
   return std::move(all).bytes();

@@ -63,8 +63,7 @@ def deformable_attention_core_func_v2(
     return folded(value, value_spatial_shapes, sampling_locations, attention_weights, points, method)
 
 
-class MSDeformAttnFunction(MultiScaleDeformableAttnFunction):
-    """The autograd function of Deformable DETR: its `apply` alone."""
+MSDeformAttnFunction = MultiScaleDeformableAttnFunction  # the autograd function of Deformable DETR
 
 
 _FUNCTIONS: dict[str, Any] = {
@@ -73,7 +72,6 @@ _FUNCTIONS: dict[str, Any] = {
     "deformable_attention_core_func": deformable_attention_core_func,
     "deformable_attention_core_func_v2": deformable_attention_core_func_v2,
 }
-_CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (MSDeformAttnFunction, MultiScaleDeformableAttnFunction)}
 
 
 def _slot(
@@ -131,8 +129,8 @@ def patch(model: torch.nn.Module | None = None) -> list[str]:
     names = []
     for name, function in _FUNCTIONS.items():
         names += _replaced.everywhere(name, function, _fits)
-    for name, kind in _CLASSES.items():
-        names += _replaced.everywhere(name, kind, _has_apply)
+    for name in ("MSDeformAttnFunction", "MultiScaleDeformableAttnFunction"):
+        names += _replaced.everywhere(name, MultiScaleDeformableAttnFunction, _has_apply)
     for name in _EXTENSIONS:
         names += _put_extension(name)
     names += _replaced.in_layers(model, _FUNCTIONS, _takes)
