@@ -37,7 +37,7 @@ int run(const Globals& globals, const TensorMapOptions& options) {
   const TensorMapAnswer answer = examine(options);
   print_data(globals.json ? json_of(answer) : text_of(answer, use_color(globals, Stream::data)));
   if (!options.svg.empty() && answer.picture) {
-    io::write_file(options.svg, tma::picture_svg(*answer.picture, command_line(answer)), {.force = options.force});
+    io::write_file(options.svg, picture_svg(*answer.picture, command_line(answer)), {.force = options.force});
     print_note(globals, "wrote " + display(options.svg));
   } else if (!options.svg.empty()) {
     print_problem("no picture was written to " + display(options.svg) + ": there is no load to draw");

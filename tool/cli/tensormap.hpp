@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tma/im2col.hpp"
-#include "tma/picture.hpp"
+#include "cli/im2col_pixels.hpp"
+#include "cli/tile_picture.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::cli {
@@ -73,14 +73,14 @@ struct TensorMapAnswer {
   bool gather4 = false;
   tma::Report report;
   tma::TileLoad load;
-  tma::Report load_report;              // empty while the map is not valid
-  std::optional<tma::Picture> picture;  // of the load; missing when the map or the load is not valid
-  std::string not_modelled;             // why there is no picture of a valid load
-  std::vector<std::int64_t> offsets;    // im2col: of the filter's tap
-  std::vector<tma::Pixel> pixels;       // im2col: what the load brings
-  std::int64_t barrier_bytes = 0;       // of a valid map
-  int column_bytes = 16;                // 8 where a swizzle flips the halves of 16 bytes
-  int column_wavefronts = 0;            // of 8 lanes that read so many bytes each of 8 successive rows
+  tma::Report load_report;            // empty while the map is not valid
+  std::optional<Picture> picture;     // of the load; missing when the map or the load is not valid
+  std::string not_modelled;           // why there is no picture of a valid load
+  std::vector<std::int64_t> offsets;  // im2col: of the filter's tap
+  std::vector<Pixel> pixels;          // im2col: what the load brings
+  std::int64_t barrier_bytes = 0;     // of a valid map
+  int column_bytes = 16;              // 8 where a swizzle flips the halves of 16 bytes
+  int column_wavefronts = 0;          // of 8 lanes that read so many bytes each of 8 successive rows
   int column_lanes = 0;
   bool valid() const { return report.valid() && load_report.valid() && !null_address; }
 };

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/tile_picture.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "offers/console.hpp"
 #include "offers/output_file.hpp"
-#include "tma/picture.hpp"
 #include "tma/sizes.hpp"
 
 namespace tmaops::cli {
@@ -100,7 +100,7 @@ Operand to_operand(const WgmmaOptions& options) {
   return operand;
 }
 
-std::string text_of(const Operand& operand, const tma::Picture& picture, bool color) {
+std::string text_of(const Operand& operand, const Picture& picture, bool color) {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const auto field = [&](std::string_view bits, std::string_view name, std::int64_t value, const std::string& words) {
     std::string line = "  " + std::string(bits);
@@ -128,7 +128,7 @@ std::string text_of(const Operand& operand, const tma::Picture& picture, bool co
   text += "steps of k  16 elements each, bytes to add to the address: " + joined(operand.steps) + "\n";
   text += "\nThe first load in shared memory, 128 bytes a line; a cell is 16 bytes, named by its first element (" +
           std::string(operand.k_major ? "k,mn" : "mn,k") + "):\n";
-  return text + tma::picture_text(picture, color);
+  return text + picture_text(picture, color);
 }
 
 std::string json_of(const Operand& operand) {
@@ -149,12 +149,12 @@ std::string json_of(const Operand& operand) {
 
 int run(const Globals& globals, const WgmmaOptions& options) {
   const Operand operand = to_operand(options);
-  const tma::Picture picture = tma::draw(operand.load, {std::vector<std::int64_t>(2), 0});
+  const Picture picture = draw(operand.load, {std::vector<std::int64_t>(2), 0});
   print_data(globals.json ? json_of(operand) : text_of(operand, picture, use_color(globals, Stream::data)));
   if (!options.svg.empty()) {
     const std::string title = "--tile " + options.tile + " --major " + options.major + " --swizzle " + options.swizzle +
                               ": cells are named " + (operand.k_major ? "k,mn" : "mn,k");
-    io::write_file(options.svg, tma::picture_svg(picture, title), {.force = options.force});
+    io::write_file(options.svg, picture_svg(picture, title), {.force = options.force});
     print_note(globals, "wrote " + display(options.svg));
   }
   return 0;

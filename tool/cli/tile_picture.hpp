@@ -8,7 +8,7 @@
 
 #include "tma/tile.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::cli {
 
 /// 16 bytes of a tile row. Every swizzle of Hopper moves them as a whole.
 struct Chunk {
@@ -25,14 +25,14 @@ struct Line {
 };
 
 struct Picture {
-  TileLayout layout;
+  tma::TileLayout layout;
   std::vector<Line> lines;
   std::int64_t inside = 0;  // elements of the whole tile that lie in the tensor
   std::int64_t fill = 0;
 };
 
 /// Throws as tile_layout() does, and Error bad_tile_load when the load breaks a rule.
-Picture draw(const TensorMapSpec& spec, const TileLoad& load);
+Picture draw(const tma::TensorMapSpec& spec, const tma::TileLoad& load);
 
 /// "8,1,0": the index of a chunk's first element in the tile, innermost first; with `*` when all of it is fill, `+`
 /// when some is.
@@ -43,4 +43,4 @@ std::string picture_text(const Picture& picture, bool color, std::size_t most_li
 /// The same as a complete SVG file.
 std::string picture_svg(const Picture& picture, const std::string& title);
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::cli

@@ -1,10 +1,10 @@
-#include "tma/picture.hpp"
+#include "cli/tile_picture.hpp"
 
 #include <gtest/gtest.h>
 
 #include "support/expect_error.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::cli {
 namespace {
 
 std::size_t count(const std::string& text, const std::string& piece) {
@@ -14,9 +14,10 @@ std::size_t count(const std::string& text, const std::string& piece) {
 }
 
 TEST(Picture, every_chunk_of_the_tile_is_drawn_once) {
-  for (const Swizzle swizzle : {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::b128_atom32,
-                                Swizzle::b128_atom32_flip8, Swizzle::b128_atom64}) {
-    TensorMapSpec spec = tiled_spec(ElementType::f32, {64, 64}, {8, 20});
+  for (const tma::Swizzle swizzle :
+       {tma::Swizzle::none, tma::Swizzle::b32, tma::Swizzle::b64, tma::Swizzle::b128, tma::Swizzle::b128_atom32,
+        tma::Swizzle::b128_atom32_flip8, tma::Swizzle::b128_atom64}) {
+    tma::TensorMapSpec spec = tma::tiled_spec(tma::ElementType::f32, {64, 64}, {8, 20});
     spec.swizzle = swizzle;
     const Picture picture = draw(spec, {{0, 0}, 128});
     std::int64_t elements = 0;
@@ -35,7 +36,7 @@ TEST(Picture, every_chunk_of_the_tile_is_drawn_once) {
 }
 
 TEST(Picture, marks_fill_whole_and_partly) {
-  TensorMapSpec spec = tiled_spec(ElementType::f16, {60, 4}, {16, 2});
+  tma::TensorMapSpec spec = tma::tiled_spec(tma::ElementType::f16, {60, 4}, {16, 2});
   spec.strides = {128};
   const Picture picture = draw(spec, {{48, 3}, 0});
   EXPECT_EQ(label(picture, *picture.lines[0].chunks[0]), "0,0");
@@ -46,7 +47,7 @@ TEST(Picture, marks_fill_whole_and_partly) {
 }
 
 TEST(Picture, long_tiles_are_cut_in_text_and_complete_in_the_drawing) {
-  const Picture picture = draw(tiled_spec(ElementType::f16, {64, 256}, {64, 100}), {{0, 0}, 0});
+  const Picture picture = draw(tma::tiled_spec(tma::ElementType::f16, {64, 256}, {64, 100}), {{0, 0}, 0});
   const std::string text = picture_text(picture, false, 10);
   EXPECT_EQ(count(text, "\n"), 12U);
   EXPECT_NE(text.find("... 90 more lines of 128 bytes\n"), std::string::npos);
@@ -59,8 +60,9 @@ TEST(Picture, long_tiles_are_cut_in_text_and_complete_in_the_drawing) {
 
 TEST(Picture, refuses_a_load_that_would_fault) {
   tmaops::test::expect_error(
-      ErrorCode::bad_tile_load, [] { draw(tiled_spec(ElementType::f16, {64, 64}, {16, 2}), {{0, 0}, 16}); }, "0x10");
+      ErrorCode::bad_tile_load, [] { draw(tma::tiled_spec(tma::ElementType::f16, {64, 64}, {16, 2}), {{0, 0}, 16}); },
+      "0x10");
 }
 
 }  // namespace
-}  // namespace tmaops::tma
+}  // namespace tmaops::cli

@@ -1,11 +1,11 @@
-#include "tma/picture.hpp"
+#include "cli/tile_picture.hpp"
 
 #include <algorithm>
 
 #include "tma/sizes.hpp"
 #include "tmaops/error.hpp"
 
-namespace tmaops::tma {
+namespace tmaops::cli {
 namespace {
 
 // Pale backgrounds that stay apart for most colour-blind readers: number in the 256-colour table, and as RGB.
@@ -56,16 +56,16 @@ std::string words(std::size_t x, std::size_t y, const std::string& text, const c
 
 }  // namespace
 
-Picture draw(const TensorMapSpec& spec, const TileLoad& load) {
+Picture draw(const tma::TensorMapSpec& spec, const tma::TileLoad& load) {
   Picture picture;
-  picture.layout = tile_layout(spec);
-  require_valid(spec, load);
-  const TileLayout& layout = picture.layout;
+  picture.layout = tma::tile_layout(spec);
+  tma::require_valid(spec, load);
+  const tma::TileLayout& layout = picture.layout;
   for (std::int64_t offset = 0; offset < layout.footprint; offset += 128)
     picture.lines.push_back({load.shared_address + static_cast<std::uint32_t>(offset), {}});
   const std::int64_t per_chunk = 16 / layout.element_bytes;
   for (std::int64_t i = 0; i < tile_size(layout); ++i) {
-    const TileElement element = tile_element(spec, layout, load, i);
+    const tma::TileElement element = tile_element(spec, layout, load, i);
     const std::uint32_t offset = element.shared_address - load.shared_address;
     auto& chunk = picture.lines[offset / 128].chunks[offset % 128 / 16];
     if (!chunk) chunk = Chunk{i / layout.loaded[0], element.index, 0, 0};
@@ -79,7 +79,7 @@ Picture draw(const TensorMapSpec& spec, const TileLoad& load) {
 
 std::string label(const Picture& picture, const Chunk& chunk) {
   const auto rank = static_cast<std::size_t>(picture.layout.rank);
-  std::string text = comma_list(std::span(chunk.index).first(rank));
+  std::string text = tma::comma_list(std::span(chunk.index).first(rank));
   if (chunk.inside == 0)
     text += "*";
   else if (chunk.inside < chunk.elements)
@@ -99,7 +99,7 @@ std::string picture_text(const Picture& picture, bool color, std::size_t most_li
   text += "\n";
   for (std::size_t i = 0; i < picture.lines.size() && i < most_lines; ++i) {
     const Line& line = picture.lines[i];
-    std::string row = padded(hex(line.address), 10);
+    std::string row = padded(tma::hex(line.address), 10);
     for (const auto& chunk : line.chunks) {
       const std::string cell = padded(chunk ? label(picture, *chunk) : ".", width);
       if (color && chunk)
@@ -134,7 +134,7 @@ std::string picture_svg(const Picture& picture, const std::string& title) {
            "\n";
   for (std::size_t i = 0; i < picture.lines.size(); ++i) {
     const std::size_t y = top + i * cell_height;
-    svg += words(10, y + 15, hex(picture.lines[i].address), "start") + "\n";
+    svg += words(10, y + 15, tma::hex(picture.lines[i].address), "start") + "\n";
     for (std::size_t cell = 0; cell < 8; ++cell) {
       const auto& chunk = picture.lines[i].chunks[cell];
       const std::size_t x = left + cell * cell_width;
@@ -152,4 +152,4 @@ std::string picture_svg(const Picture& picture, const std::string& title) {
   return svg;
 }
 
-}  // namespace tmaops::tma
+}  // namespace tmaops::cli
