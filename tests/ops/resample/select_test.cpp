@@ -190,6 +190,7 @@ TEST(ResampleSelect, calls_that_are_not_plain_get_the_general_variant_of_their_f
   EXPECT_EQ(chosen(few, {.outside = Outside::nan}), "touched_rows");
   const Case short_f64{{256, 500, 250, 32}, DType::bf16, DType::f64, Interpolation::linear, ""};
   EXPECT_EQ(chosen(short_f64, {}), "bulk_window_block");
+  EXPECT_EQ(chosen(short_f64, {.interpolation = Interpolation::previous}), "touched_rows");
   EXPECT_EQ(chosen(short_f64, {.outside = Outside::nan}), "touched_rows");
   EXPECT_EQ(chosen(narrow, {.outside = Outside::extrapolate}), "narrow_rows");
   EXPECT_EQ(chosen(curved, {.interpolation = Interpolation::cubic, .max_gap = 1.0}), "curve_window");

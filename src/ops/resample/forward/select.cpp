@@ -35,13 +35,18 @@ bool suits_lanes(const Problem& problem) {
   return problem.times == DType::f32 && std::has_single_bit(static_cast<std::uint64_t>(problem.row_bytes()));
 }
 
+/// Whether a target needs one row.
+bool takes_one_row(const Problem& problem) {
+  return problem.groups.size() == 1 && (problem.groups[0].interpolation == Interpolation::previous ||
+                                        problem.groups[0].interpolation == Interpolation::next);
+}
+
 /// Whether a guessed window of rows beats reading those that are needed: where samples serve two targets each or more,
 /// and in short calls with a target per sample. Of long calls with a target per sample those gain for which no kernel
 /// reads rows with a search per lane.
 bool windows_win(const Problem& problem) {
-  const bool one_row = problem.groups.size() == 1 && (problem.groups[0].interpolation == Interpolation::previous ||
-                                                      problem.groups[0].interpolation == Interpolation::next);
-  const bool one_is_enough = is_short(problem) || !(suits_lanes(problem) || one_row || problem.row_bytes() >= kWide);
+  const bool one_is_enough =
+      is_short(problem) || !(suits_lanes(problem) || takes_one_row(problem) || problem.row_bytes() >= kWide);
   return problem.target >= (one_is_enough ? 1 : 2) * problem.source;
 }
 
@@ -50,8 +55,8 @@ std::optional<double> rank(std::string_view variant, const Problem& problem, con
   constexpr double kLast = 100;
   const double lost = loses(variant, problem, device) ? kLast : 0;
   const bool windows = windows_win(problem);
-  // A short plain call with a target per two samples wants one memory latency, not two, where lanes cannot search.
-  if (variant == "bulk_window_block" && is_short(problem) && !suits_lanes(problem) &&
+  // Where lanes cannot search, a short plain call with a target per two samples wants one memory latency, not two.
+  if (variant == "bulk_window_block" && is_short(problem) && !suits_lanes(problem) && !takes_one_row(problem) &&
       2 * problem.target >= problem.source)
     return 5;
   for (std::size_t i = 0; i < kWindows.size(); ++i)
