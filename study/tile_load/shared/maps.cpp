@@ -12,20 +12,15 @@ LevelMaps make_maps(const Problem& problem, const Arguments& arguments, int rank
     spec.address = address;
     const std::int64_t row = level.width * kPixelBytes;
     const std::int64_t image = problem.length() * kPixelBytes;
-    if (rank == 3) {
-      spec.dims = {level.width * kChannels, level.height, problem.batch};
-      spec.strides = {row, image};
-      spec.box = {2 * kChannels, 2, 1};
-    } else if (rank == 4) {
+    spec.l2_promotion = tma::L2Promotion::b128;  // a row of the box
+    if (rank == 4) {
       spec.dims = {kChannels, level.width, level.height, problem.batch};
       spec.strides = {kPixelBytes, row, image};
       spec.box = {kChannels, 2, 2, 1};
-      spec.l2_promotion = tma::L2Promotion::b128;  // a row of the box
     } else {
       spec.dims = {kChannels, 1, level.width, level.height, problem.batch};
       spec.strides = {kPixelBytes, kPixelBytes, row, image};
       spec.box = {kChannels, 1, 2, 2, 1};
-      spec.l2_promotion = tma::L2Promotion::b128;
     }
     maps.level[l] = tma::encode(spec);
     address += static_cast<std::uintptr_t>(level.height * level.width * kPixelBytes);

@@ -11,8 +11,7 @@ struct LevelMaps {
 };
 
 /// Innermost first: {channels, width, height, batch} for rank 4, {channels, 1, width, height, batch} for rank 5, where
-/// the 1 is the head of deformable attention's value, {width * channels, height, batch} for rank 3. Box: 2 x 2 pixels
-/// of all channels; zero outside.
+/// the 1 is the head of deformable attention's value. Box: 2 x 2 pixels of all channels; zero outside.
 LevelMaps make_maps(const Problem& problem, const Arguments& arguments, int rank);
 
 }  // namespace tmaops::ops::tile_load

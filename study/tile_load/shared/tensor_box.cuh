@@ -1,4 +1,4 @@
-// For the variants with tensor maps: the box of a tile in maps of rank 3, 4 and 5 (ops/tile_load/shared/maps.hpp), and
+// For the variants with tensor maps: the box of a tile in maps of rank 4 and 5 (ops/tile_load/shared/maps.hpp), and
 // launches of kernels that take the maps of all levels or of one.
 #pragma once
 
@@ -11,9 +11,8 @@ namespace tmaops::ops::tile_load {
 template <int rank>
 __device__ __forceinline__ void load_box(const Tile& tile, unsigned char* to, const tma::TensorMap& map,
                                          device::Barrier& barrier) {
-  static_assert(rank >= 3 && rank <= 5, "a tile has x, y and image");
+  static_assert(rank == 4 || rank == 5, "a tile has channels, x, y and image");
   const auto image = static_cast<std::int32_t>(tile.image);
-  if constexpr (rank == 3) device::tensor_load(to, &map, {tile.x * kChannels, tile.y, image}, barrier);
   if constexpr (rank == 4) device::tensor_load(to, &map, {0, tile.x, tile.y, image}, barrier);
   if constexpr (rank == 5) device::tensor_load(to, &map, {0, 0, tile.x, tile.y, image}, barrier);
 }
