@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/im2col_pixels.hpp"
 #include "cli/tile_picture.hpp"
+#include "tma/im2col.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::cli {
@@ -77,7 +77,7 @@ struct TensorMapAnswer {
   std::optional<Picture> picture;     // of the load; missing when the map or the load is not valid
   std::string not_modelled;           // why there is no picture of a valid load
   std::vector<std::int64_t> offsets;  // im2col: of the filter's tap
-  std::vector<Pixel> pixels;          // im2col: what the load brings
+  std::vector<tma::Pixel> pixels;     // im2col: what the load brings
   std::int64_t barrier_bytes = 0;     // of a valid map
   int column_bytes = 16;              // 8 where a swizzle flips the halves of 16 bytes
   int column_wavefronts = 0;          // of 8 lanes that read so many bytes each of 8 successive rows

@@ -59,8 +59,8 @@ Enum named(std::string_view option, const std::string& text, std::optional<Enum>
 }
 
 /// The convolution that the options describe; without --filter it is empty.
-Convolution to_convolution(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
-  Convolution convolution;
+tma::Convolution to_convolution(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
+  tma::Convolution convolution;
   if (options.filter.empty()) {
     for (const auto& [name, text] : {std::pair("padding", &options.padding), std::pair("dilation", &options.dilation),
                                      std::pair("convolution-strides", &options.convolution_strides)})
@@ -103,7 +103,7 @@ tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
   spec.fill = named<tma::Fill>("fill", options.fill, tma::parse_fill, 2);
   if (!options.address.empty() && !parse(options.address, spec.address))
     bad_option("address", options.address, "an address such as 0x7f0000000000");
-  const Convolution convolution = to_convolution(options, spec);
+  const tma::Convolution convolution = to_convolution(options, spec);
   const bool im2col = !convolution.filter.empty() || !options.lower_corner.empty() || !options.upper_corner.empty() ||
                       !options.channels_per_pixel.empty() || !options.pixels_per_column.empty();
   if (im2col) {
@@ -207,7 +207,7 @@ void examine_load(TensorMapAnswer& answer) {
   if (answer.gather4) {
     answer.not_modelled = "gather4";
   } else if (answer.spec.mode == tma::Mode::im2col && answer.spec.interleave == tma::Interleave::none) {
-    answer.pixels = im2col_pixels(answer.spec, answer.load.coordinates, answer.offsets);
+    answer.pixels = tma::im2col_pixels(answer.spec, answer.load.coordinates, answer.offsets);
   } else {
     try {
       answer.picture = draw(answer.spec, answer.load);

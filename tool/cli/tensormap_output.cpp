@@ -31,8 +31,8 @@ std::string barrier_text(const TensorMapAnswer& answer) {
          (answer.gather4 ? ", of four rows" : "") + (is_packed(answer.spec.dtype) ? ", without gaps" : "") + "\n";
 }
 
-std::size_t inside_of(const std::vector<Pixel>& pixels) {
-  return static_cast<std::size_t>(std::ranges::count_if(pixels, &Pixel::inside));
+std::size_t inside_of(const std::vector<tma::Pixel>& pixels) {
+  return static_cast<std::size_t>(std::ranges::count_if(pixels, &tma::Pixel::inside));
 }
 
 /// The window of base pixels, and the pixels of the load, a line for each row of the window.
@@ -50,7 +50,7 @@ std::string pixels_text(const TensorMapAnswer& answer) {
           " of them fill (" + std::string(to_string(spec.fill)) +
           ")\n\nPixels in the order of shared memory, W first, the image last (* fill):";
   for (std::size_t i = 0; i < answer.pixels.size() && i < kMostShown; ++i) {
-    const Pixel& pixel = answer.pixels[i];
+    const tma::Pixel& pixel = answer.pixels[i];
     const bool new_row = i == 0 || pixel.image != answer.pixels[i - 1].image ||
                          pixel.at[1] != answer.pixels[i - 1].at[1] || pixel.at[2] != answer.pixels[i - 1].at[2];
     text += new_row ? "\n" : "  ";
@@ -197,7 +197,7 @@ Json to_json(const TensorMapAnswer& answer) {
       load["offsets"] = answer.offsets;
       load["pixels_inside"] = inside_of(answer.pixels);
       load["pixels"] = Json::array();
-      for (const Pixel& pixel : answer.pixels) {
+      for (const tma::Pixel& pixel : answer.pixels) {
         std::vector<std::int64_t> at(pixel.at.begin(), pixel.at.begin() + answer.spec.rank() - 2);
         at.push_back(pixel.image);
         load["pixels"].push_back(std::move(at));

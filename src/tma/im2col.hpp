@@ -7,7 +7,7 @@
 
 #include "tmaops/tensor_map.hpp"
 
-namespace tmaops::cli {
+namespace tmaops::tma {
 
 /// A convolution along its spatial dimensions, innermost (W) first.
 struct Convolution {
@@ -15,7 +15,7 @@ struct Convolution {
 };
 /// Corners and element strides of the map whose loads bring the pixels of one tap: the window holds the first tap's
 /// pixels, from -padding to the last one at which the whole filter lies inside.
-void set_window(tma::TensorMapSpec& spec, const Convolution& convolution);
+void set_window(TensorMapSpec& spec, const Convolution& convolution);
 
 /// A pixel of the tensor: W, H, D as far as there are, and the image.
 struct Pixel {
@@ -26,7 +26,7 @@ struct Pixel {
 /// The pixels of one load through a valid im2col map without interleave. The load begins at the base pixel of
 /// `coordinates` (channel, w[, h[, d]], n), walks over the window, W fastest, in steps of the element strides, and adds
 /// `offsets` (w[, h[, d]]) to every pixel.
-std::vector<Pixel> im2col_pixels(const tma::TensorMapSpec& spec, const std::vector<std::int64_t>& coordinates,
+std::vector<Pixel> im2col_pixels(const TensorMapSpec& spec, const std::vector<std::int64_t>& coordinates,
                                  const std::vector<std::int64_t>& offsets);
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::tma

@@ -1,11 +1,11 @@
 // The pixels of im2col loads, against the loops of a convolution.
-#include "cli/im2col_pixels.hpp"
+#include "tma/im2col.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace tmaops::cli {
+namespace tmaops::tma {
 namespace {
 
 TEST(Im2col, a_load_brings_the_pixels_of_one_tap_in_the_order_of_the_outputs) {
@@ -14,8 +14,8 @@ TEST(Im2col, a_load_brings_the_pixels_of_one_tap_in_the_order_of_the_outputs) {
   int compared = 0;
   for (int trial = 0; trial < 500; ++trial) {
     const int axes = 1 + trial % 3;
-    tma::TensorMapSpec spec;
-    spec.mode = tma::Mode::im2col;
+    TensorMapSpec spec;
+    spec.mode = Mode::im2col;
     spec.dims = {64};
     Convolution convolution;
     std::vector<std::int64_t> outputs, tap;
@@ -65,8 +65,8 @@ TEST(Im2col, a_load_brings_the_pixels_of_one_tap_in_the_order_of_the_outputs) {
 }
 
 TEST(Im2col, bytes_of_a_load_are_pixels_times_channels) {
-  tma::TensorMapSpec spec;
-  spec.mode = tma::Mode::im2col;
+  TensorMapSpec spec;
+  spec.mode = Mode::im2col;
   spec.dims = {64, 32, 16, 4};
   spec.strides = dense_strides(spec.dtype, spec.dims);
   spec.channels_per_pixel = 64;
@@ -76,4 +76,4 @@ TEST(Im2col, bytes_of_a_load_are_pixels_times_channels) {
 }
 
 }  // namespace
-}  // namespace tmaops::cli
+}  // namespace tmaops::tma

@@ -1,10 +1,10 @@
-#include "cli/im2col_pixels.hpp"
+#include "tma/im2col.hpp"
 
 #include <cstddef>
 
-namespace tmaops::cli {
+namespace tmaops::tma {
 
-void set_window(tma::TensorMapSpec& spec, const Convolution& convolution) {
+void set_window(TensorMapSpec& spec, const Convolution& convolution) {
   spec.element_strides.assign(spec.dims.size(), 1);
   for (std::size_t i = 0; i < convolution.filter.size(); ++i) {
     spec.lower_corner.push_back(-convolution.padding[i]);
@@ -13,7 +13,7 @@ void set_window(tma::TensorMapSpec& spec, const Convolution& convolution) {
   }
 }
 
-std::vector<Pixel> im2col_pixels(const tma::TensorMapSpec& spec, const std::vector<std::int64_t>& coordinates,
+std::vector<Pixel> im2col_pixels(const TensorMapSpec& spec, const std::vector<std::int64_t>& coordinates,
                                  const std::vector<std::int64_t>& offsets) {
   const std::size_t axes = spec.dims.size() - 2;
   std::vector<std::int64_t> base(coordinates.begin() + 1, coordinates.end());  // the image is the last
@@ -36,4 +36,4 @@ std::vector<Pixel> im2col_pixels(const tma::TensorMapSpec& spec, const std::vect
   return pixels;
 }
 
-}  // namespace tmaops::cli
+}  // namespace tmaops::tma
