@@ -1,5 +1,6 @@
 // The executor as a device: what core and tma ask of a GPU (core/work_device.hpp, core/device_info.hpp,
 // core/cuda_launch.hpp, tma/driver.hpp).
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -118,6 +119,10 @@ DriverAnswer encode_unchecked(const TensorMapSpec& spec, TensorMap& map) {
     if (spec.mode == Mode::tiled) encoded.box[i] = static_cast<std::uint16_t>(spec.box[i]);
     if (i > 0) encoded.strides[i - 1] = static_cast<std::uint64_t>(spec.strides[i - 1]);
   }
+  std::ranges::copy(spec.lower_corner, encoded.lower_corner);
+  std::ranges::copy(spec.upper_corner, encoded.upper_corner);
+  encoded.channels_per_pixel = static_cast<std::uint16_t>(spec.channels_per_pixel);
+  encoded.pixels_per_column = static_cast<std::uint16_t>(spec.pixels_per_column);
   encoded.dtype = static_cast<std::uint8_t>(spec.dtype);
   encoded.interleave = static_cast<std::uint8_t>(spec.interleave);
   encoded.swizzle = static_cast<std::uint8_t>(spec.swizzle);

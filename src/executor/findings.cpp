@@ -1,6 +1,7 @@
 #include "executor/findings.hpp"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -20,7 +21,31 @@ constexpr RuleText kRules[] = {
 #undef TMAOPS_RULE
 };
 
-Options current_options;
+[[noreturn]] void refuse(const char* variable, const char* got, const char* needed) {
+  std::fprintf(stderr, "%s: got '%s', needed %s\n", variable, got, needed);
+  std::exit(2);
+}
+
+Options options_of_environment() {
+  Options options;
+  if (const char* schedule = std::getenv("TMAOPS_EXECUTOR_SCHEDULE")) {
+    bool known = false;
+    for (const Schedule each : kSchedules)
+      if (to_string(each) == schedule) {
+        options.schedule = each;
+        known = true;
+      }
+    if (!known) refuse("TMAOPS_EXECUTOR_SCHEDULE", schedule, "random, eager, lazy or starving");
+  }
+  if (const char* seed = std::getenv("TMAOPS_EXECUTOR_SEED")) {
+    char* end = nullptr;
+    options.seed = std::strtoull(seed, &end, 10);
+    if (*seed < '0' || *seed > '9' || *end != '\0') refuse("TMAOPS_EXECUTOR_SEED", seed, "a whole number");
+  }
+  return options;
+}
+
+Options current_options = options_of_environment();
 std::vector<Finding> findings;
 std::map<std::tuple<Rule, std::string, std::string>, std::size_t> known_findings;
 std::uint64_t times_reported = 0;

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "executor/copies.hpp"
+#include "executor/im2col.hpp"
 #include "executor/tensor_map.hpp"
+#include "tma/im2col.hpp"
 #include "tma/tile.hpp"
 
 namespace tmaops::executor {
@@ -18,13 +20,25 @@ struct Tensor {
   tma::TileLayout layout;
 };
 
-/// A rank of 1 to 5 and where the box starts.
-using Coordinates = std::array<std::int64_t, 5>;
+/// Where the box starts, as many as the rank; from kTap on the offset of an im2col load.
+using Coordinates = std::array<std::int64_t, 8>;
+constexpr std::size_t kTap = 5;
 
 std::string text_of(const Coordinates& at, int rank) {
   std::string text = "{";
   for (int i = 0; i < rank; ++i) text += (i > 0 ? ", " : "") + std::to_string(at[static_cast<std::size_t>(i)]);
   return text + "}";
+}
+
+/// Each pixel is a row.
+tma::TileLayout layout_of(const tma::TensorMapSpec& spec) {
+  if (spec.mode == tma::Mode::tiled) return tma::tile_layout(spec);
+  tma::TileLayout layout{.rank = spec.rank(), .element_bytes = tma::bits_of(spec.dtype) / 8};
+  layout.loaded[0] = spec.channels_per_pixel;
+  layout.row_bytes = layout.row_pitch = layout.loaded[0] * layout.element_bytes;
+  layout.rows = spec.pixels_per_column;
+  layout.transaction_bytes = layout.rows * layout.row_bytes;
+  return layout;
 }
 
 /// Reading a map takes longer than a small copy, so known ones are kept.
@@ -33,11 +47,12 @@ const Tensor& tensor_of(const EncodedMap& map) {
   const std::string_view bytes(reinterpret_cast<const char*>(&map), sizeof(map));
   if (const auto found = known.find(bytes); found != known.end()) return found->second;
   Tensor tensor{.spec = map.spec(), .layout = {}};
-  tensor.layout = tma::tile_layout(tensor.spec);
+  tensor.layout = layout_of(tensor.spec);
   return known.emplace(bytes, std::move(tensor)).first->second;
 }
 
-const Tensor& checked_tensor(const void* pointer, int rank, const char* who, const void* place) {
+const Tensor& checked_tensor(const void* pointer, int rank, const char* who, const void* place,
+                             tma::Mode mode = tma::Mode::tiled) {
   const auto& map = *static_cast<const EncodedMap*>(pointer);
   // CUDA C++ Programming Guide, "Encoding a tensor map on device"; the device layer has no such fence.
   if (is_global(pointer))
@@ -46,10 +61,12 @@ const Tensor& checked_tensor(const void* pointer, int rank, const char* who, con
                " through a tensor map in global memory: without fence.proxy.tensormap it may be an older one. Pass it "
                "as a __grid_constant__ parameter",
            place);
-  if (map.magic == EncodedMap::kMagic && !map.is_tiled())
-    stop(Rule::bad_tensor_map, std::string(who) + " through an im2col map, which the executor does not model", place);
-  if (!map.is_tiled())
-    stop(Rule::bad_tensor_map, std::string(who) + " through 128 bytes that are no encoded tiled map", place);
+  if (!map.is_of(mode))
+    stop(Rule::bad_tensor_map,
+         std::string(who) + " through " +
+             (map.magic == EncodedMap::kMagic ? "a map of another mode" : "128 bytes that are no encoded map") +
+             ", needs an encoded one of mode " + std::string(tma::to_string(mode)),
+         place);
   if (map.rank != rank)
     stop(Rule::bad_tensor_map,
          std::string(who) + " with " + std::to_string(rank) + " coordinates through a map of rank " +
@@ -62,6 +79,16 @@ const Tensor& checked_tensor(const void* pointer, int rank, const char* who, con
 template <class Visit>
 void for_each_row(const Tensor& tensor, const Coordinates& at, const Visit& visit) {
   const auto& [spec, layout] = tensor;
+  if (spec.mode == tma::Mode::im2col) {
+    const auto pixels = tma::im2col_pixels(spec, {at.begin(), at.begin() + layout.rank}, {at.begin() + kTap, at.end()});
+    for (std::size_t row = 0; row < pixels.size(); ++row) {
+      std::int64_t offset = pixels[row].image * spec.strides.back();
+      for (std::size_t axis = 0; axis + 1 < spec.strides.size(); ++axis)
+        offset += pixels[row].at[axis] * spec.strides[axis];
+      visit(static_cast<std::int64_t>(row), offset, pixels[row].inside);
+    }
+    return;
+  }
   for (std::int64_t row = 0; row < layout.rows; ++row) {
     std::int64_t rest = row;
     std::int64_t offset = 0;
@@ -192,16 +219,12 @@ Coordinates checked_coordinates(const Tensor& tensor, const std::int32_t* at, co
   return result;
 }
 
-}  // namespace
+constexpr const char* kLoads = "a tensor load";
 
-void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, void* barrier, unsigned blocks) {
-  const Entry entry;
-  static constexpr const char* kWho = "a tensor load";
-  const void* const place = self->place = TMAOPS_PLACE;
-  const Tensor& tensor = checked_tensor(map, rank, kWho, place);
-  const Coordinates coordinates = checked_coordinates(tensor, at, kWho, place);
-  const Place destination = shared_operand(to, 128, kWho, place);
-  const Place signal = shared_operand(barrier, 8, kWho, place);
+void load(void* to, const Tensor& tensor, const Coordinates& coordinates, void* barrier, unsigned blocks,
+          const void* place) {
+  const Place destination = shared_operand(to, 128, kLoads, place);
+  const Place signal = shared_operand(barrier, 8, kLoads, place);
   const std::int64_t first = std::max<std::int64_t>(0, coordinates[0]);
   const std::int64_t last = std::min(tensor.spec.dims[0], coordinates[0] + tensor.layout.loaded[0]);
   if (blocks >> launch->cluster != 0)
@@ -211,18 +234,39 @@ void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, vo
     if (blocks == 0 ? block != destination.block : (blocks >> block->rank & 1u) == 0) continue;
     if (block->live == 0)
       stop(Rule::ends_too_early, "a multicast to block " + std::to_string(block->rank) + ", which has ended", place);
-    check_for_copy(*block, signal.address, kWho, place);
+    check_for_copy(*block, signal.address, kLoads, place);
     const auto operation = std::make_shared<TensorLoad>(tensor, coordinates, destination.address);
     start_operation(*operation, place);
     use_tensor_bytes(*operation, tensor, coordinates, {first, (last - first) * tensor.layout.element_bytes}, false,
-                     kWho);
+                     kLoads);
     operation->target = block;
     operation->writes = box_bytes(tensor, destination.address);
     operation->barrier = signal.address;
     operation->barrier_bytes = static_cast<std::uint32_t>(tensor.layout.transaction_bytes);
-    begin_write(*operation, kWho);
+    begin_write(*operation, kLoads);
     fly(operation);
   }
+}
+
+}  // namespace
+
+void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, void* barrier, unsigned blocks) {
+  const Entry entry;
+  const void* const place = self->place = TMAOPS_PLACE;
+  const Tensor& tensor = checked_tensor(map, rank, kLoads, place);
+  load(to, tensor, checked_coordinates(tensor, at, kLoads, place), barrier, blocks, place);
+}
+
+void im2col_load(void* to, const void* map, const std::int32_t* at, const std::uint16_t* offset, int rank,
+                 void* barrier) {
+  const Entry entry;
+  const void* const place = self->place = TMAOPS_PLACE;
+  const Tensor& tensor = checked_tensor(map, rank, kLoads, place, tma::Mode::im2col);
+  if (tensor.spec.interleave != tma::Interleave::none || tensor.spec.swizzle != tma::Swizzle::none)
+    stop(Rule::bad_tensor_map, "an im2col load with interleave or swizzle, which the executor does not model", place);
+  Coordinates coordinates = checked_coordinates(tensor, at, kLoads, place);
+  std::copy_n(offset, rank - 2, coordinates.begin() + kTap);
+  load(to, tensor, coordinates, barrier, 0, place);
 }
 
 void tensor_store(const void* map, const std::int32_t* at, int rank, const void* from) {

@@ -423,7 +423,7 @@ TEST(executor_rules, store_beyond_tensor) {
 TEST(executor_rules, bad_tensor_map) {
   const Words rows(32);
   expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::TensorMap{}), Rule::bad_tensor_map,
-              "through 128 bytes that are no encoded tiled map");
+              "through 128 bytes that are no encoded map, needs an encoded one of mode tiled");
 }
 
 /// A map may lie in global memory, but then the kernel has to acquire it, which the device layer cannot.
@@ -460,7 +460,7 @@ TEST(executor_rules, bad_tensor_map_names_im2col) {
                           .channels_per_pixel = 16,
                           .pixels_per_column = 4};
   expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::encode_valid(spec, 0)), Rule::bad_tensor_map,
-              "through an im2col map, which the executor does not model");
+              "through a map of another mode, needs an encoded one of mode tiled");
 }
 
 template <Kernel which>

@@ -19,8 +19,8 @@ constexpr unsigned kCluster = 4;
 
 // Every block sends to block 0, where the bytes complete on a barrier, and arrives there; block 0 waits for it.
 __global__ void send_kernel(std::uint32_t* out) {
-  __shared__ alignas(128) std::uint32_t stored[kCluster][4 * kThreads];
-  __shared__ Barrier barrier;
+  auto& stored = block_shared<std::uint32_t[kCluster][4 * kThreads], 128>();
+  auto& barrier = block_shared<Barrier>();
   const std::uint32_t rank = cluster_rank();
   const std::uint32_t t = threadIdx.x;
   if (t == 0) {
@@ -122,8 +122,8 @@ TEST(Cluster, multicast_fills_all_blocks) {
 
 template <int rank>
 __global__ void multicast_rank_kernel(const __grid_constant__ CUtensorMap map, std::uint16_t* to) {
-  __shared__ alignas(1024) std::uint16_t tile[2][64];
-  __shared__ Barrier barrier;
+  auto& tile = block_shared<std::uint16_t[2][64], 1024>();
+  auto& barrier = block_shared<Barrier>();
   if (threadIdx.x == 0) {
     init_barrier(barrier, 1);
     fence_barrier_init();

@@ -30,8 +30,8 @@ std::vector<std::uint32_t> numbers(int count, std::uint32_t start = 1) {
 
 // out[0] = bytes were not there before the copy was issued, out[1] = they were after the wait.
 __global__ void bulk_load_kernel(const std::uint32_t* from, std::uint32_t* to, std::uint32_t* out) {
-  __shared__ alignas(128) std::uint32_t tile[kWords];
-  __shared__ Barrier barrier;
+  auto& tile = block_shared<std::uint32_t[kWords], 128>();
+  auto& barrier = block_shared<Barrier>();
   if (threadIdx.x == 0) {
     init_barrier(barrier, 1);
     fence_barrier_init();
@@ -58,7 +58,7 @@ TEST(BulkCopy, load_waits_for_its_bytes) {
 
 // Ten stores from one buffer, each overwritten as soon as wait_stores_read allows.
 __global__ void bulk_store_kernel(std::uint32_t* to) {
-  __shared__ alignas(128) std::uint32_t tile[kWords];
+  auto& tile = block_shared<std::uint32_t[kWords], 128>();
   for (int round = 0; round < 10; ++round) {
     for (int i = threadIdx.x; i < kWords; i += kThreads) tile[i] = round * kWords + i;
     fence_async_shared();
@@ -111,7 +111,7 @@ TEST(Vector, load_now_reads_four_and_eight_bytes) {
 
 // Threads 0-63 copy 16 bytes each, the odd ones masked to `part` bytes; 64-127 copy 8 bytes. Tile poisoned before.
 __global__ void cp_async_kernel(const std::uint32_t* from, std::uint32_t* to, std::uint32_t part) {
-  __shared__ alignas(16) std::uint32_t tile[64 * 4 + 64 * 2];
+  auto& tile = block_shared<std::uint32_t[64 * 4 + 64 * 2], 16>();
   for (int i = threadIdx.x; i < 384; i += kThreads) tile[i] = 0xDEADu;
   __syncthreads();
   const int t = threadIdx.x;
@@ -176,7 +176,7 @@ TEST(Vector, adds_sixteen_bytes_atomically) {
 
 // tile[32][8] of 16-bit numbers 0..255: four 8x8 matrices. Out: what each thread got transposed, and the tile stored.
 __global__ void matrix_kernel(std::uint32_t* registers, std::uint16_t* stored) {
-  __shared__ alignas(16) std::uint16_t tile[256];
+  auto& tile = block_shared<std::uint16_t[256], 16>();
   const int t = threadIdx.x;
   std::uint32_t m[4];
   for (int i = 0; i < 4; ++i) {

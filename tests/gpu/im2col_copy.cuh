@@ -5,6 +5,9 @@
 #include <cstdint>
 
 #include "device/barrier.cuh"
+#ifdef TMAOPS_EXECUTOR
+#include "executor/im2col.hpp"
+#endif
 
 namespace tmaops::test {
 
@@ -14,6 +17,9 @@ template <int rank>
 __device__ __forceinline__ void im2col_load(void* to, const void* map, const std::int32_t (&at)[rank],
                                             const std::uint16_t (&offset)[rank - 2], device::Barrier& barrier) {
   static_assert(rank >= 3 && rank <= 5, "an im2col map has 3 to 5 dimensions");
+#ifdef TMAOPS_EXECUTOR
+  executor::im2col_load(to, map, at, offset, rank, &barrier);
+#else
   const std::uint32_t address = device::shared_address(to);
   const std::uint32_t signal = device::shared_address(&barrier);
   const auto descriptor = reinterpret_cast<std::uint64_t>(map);
@@ -32,6 +38,7 @@ __device__ __forceinline__ void im2col_load(void* to, const void* map, const std
     TMAOPS_LOAD("5d", "{%3, %4, %5, %6, %7}", "{%8, %9, %10}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]),
                 "r"(at[4]), "h"(offset[0]), "h"(offset[1]), "h"(offset[2]));
 #undef TMAOPS_LOAD
+#endif
 }
 
 }  // namespace tmaops::test

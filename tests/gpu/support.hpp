@@ -14,6 +14,7 @@
 #include "core/cuda_launch.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
+#include "gpu/device_layer_bytes.hpp"
 #include "tmaops/allocator.hpp"
 #include "tmaops/error.hpp"
 
@@ -64,6 +65,7 @@ class DeviceArray {
   std::vector<T> values() const {
     std::vector<T> host(count_);
     check_cuda(cudaMemcpy(host.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost), "download");
+    note_bytes(host.data(), host.size() * sizeof(T));
     return host;
   }
 

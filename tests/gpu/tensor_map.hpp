@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -23,11 +24,12 @@ CUtensorMap encode_tiled(void* data, const std::array<std::uint64_t, rank>& exte
   return std::bit_cast<CUtensorMap>(tma::encode(spec));
 }
 
-/// A dense image of 16-bit elements, (channels, w[, h[, d]], n); corners of the box of base pixels in (w[, h[, d]]).
+/// A dense image of 16-bit elements, (channels, w[, h[, d]], n); corners of the box of base pixels in (w[, h[, d]]),
+/// which lie `step` pixels apart.
 template <std::size_t rank>
 CUtensorMap encode_im2col(void* data, const std::array<std::uint64_t, rank>& extents,
                           const std::array<int, rank - 2>& lower, const std::array<int, rank - 2>& upper,
-                          unsigned channels, unsigned pixels) {
+                          unsigned channels, unsigned pixels, int step = 1) {
   tma::TensorMapSpec spec;
   spec.mode = tma::Mode::im2col;
   spec.dtype = tma::ElementType::u16;
@@ -37,6 +39,8 @@ CUtensorMap encode_im2col(void* data, const std::array<std::uint64_t, rank>& ext
   spec.strides.resize(rank - 1);
   spec.lower_corner.assign(lower.begin(), lower.end());
   spec.upper_corner.assign(upper.begin(), upper.end());
+  spec.element_strides.assign(rank, 1);
+  std::fill(spec.element_strides.begin() + 1, spec.element_strides.end() - 1, step);
   spec.channels_per_pixel = channels;
   spec.pixels_per_column = pixels;
   return std::bit_cast<CUtensorMap>(tma::encode(spec));

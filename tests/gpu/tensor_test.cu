@@ -60,8 +60,8 @@ enum class How { plain, hinted, prefetched };
 template <int rank, How how>
 __global__ void load_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, int elements,
                             std::uint16_t* to) {
-  __shared__ alignas(1024) std::uint16_t tile[8192];
-  __shared__ Barrier barrier;
+  auto& tile = block_shared<std::uint16_t[8192], 1024>();
+  auto& barrier = block_shared<Barrier>();
   if (threadIdx.x == 0) {
     prefetch_tensor_map(&map);
     init_barrier(barrier, 1);
@@ -139,7 +139,7 @@ TEST(TensorCopy, swizzle_is_the_function_of_the_address) {
 
 template <int rank>
 __global__ void store_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, int elements) {
-  __shared__ alignas(1024) std::uint16_t tile[8192];
+  auto& tile = block_shared<std::uint16_t[8192], 1024>();
   for (int i = threadIdx.x; i < elements; i += kTensorThreads) tile[i] = static_cast<std::uint16_t>(i + 1);
   fence_async_shared();
   __syncthreads();
@@ -174,8 +174,8 @@ TEST(TensorCopy, stores_boxes_and_leaves_out_what_overhangs) {
 template <int rank>
 __global__ void im2col_kernel(const __grid_constant__ CUtensorMap map, const At<rank> at, const std::uint16_t tap0,
                               const std::uint16_t tap1, int elements, std::uint16_t* to) {
-  __shared__ alignas(1024) std::uint16_t tile[8192];
-  __shared__ Barrier barrier;
+  auto& tile = block_shared<std::uint16_t[8192], 1024>();
+  auto& barrier = block_shared<Barrier>();
   if (threadIdx.x == 0) {
     init_barrier(barrier, 1);
     fence_barrier_init();
@@ -215,6 +215,27 @@ TEST(TensorCopy, im2col_walks_over_the_rows_of_an_image) {
         ++n;
       }
     }
+  }
+}
+
+// The same filter with a pixel of padding on each side, in steps of two pixels. Tap (0, 0) at base pixel (-1, -1) lies
+// outside of the image, as do the whole first row and, from pixel 6 on, the image behind the last.
+TEST(TensorCopy, im2col_fills_the_padding_with_zero) {
+  TMAOPS_NEEDS_HOPPER();
+  constexpr int C = 16, W = 5, H = 3, kPixels = 16;
+  const auto values = test::counting(C * W * H);
+  const DeviceArray<std::uint16_t> image(values), out(8 * kPixels);
+  const CUtensorMap map = encode_im2col<4>(image.get(), {C, W, H, 1}, {-1, -1}, {-1, -1}, 8, kPixels, 2);
+  run<im2col_kernel<4>>({.grid = 1, .block = kTensorThreads}, map, At<4>{{8, -1, -1, 0}}, std::uint16_t{0},
+                        std::uint16_t{0}, 8 * kPixels, out.get());
+  const auto got = out.values();
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    const int w = pixel % 3 * 2 - 1, h = pixel / 3 % 2 * 2 - 1;
+    const bool inside = w >= 0 && h >= 0 && pixel < 6;
+    for (int c = 0; c < 8; ++c)
+      ASSERT_EQ(got[static_cast<std::size_t>(pixel * 8 + c)],
+                inside ? values[static_cast<std::size_t>((h * W + w) * C + 8 + c)] : 0)
+          << "pixel " << pixel << ", channel " << c;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "device/fence.cuh"
 #include "device/wgmma.cuh"
+#include "device/wgmma_shapes.inc"  // the executor's twin has any N
 #include "gpu/support.hpp"
 
 namespace tmaops {
