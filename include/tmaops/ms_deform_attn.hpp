@@ -82,10 +82,8 @@ TMAOPS_API void ms_deform_attn(ConstTensorView value, std::span<const LevelShape
                                ConstTensorView sampling_locations, ConstTensorView attention_weights, TensorView output,
                                const MsDeformAttnOptions& options = {});
 
-/// The same call with its checks and host work done once; run() of the plan only launches. On a GPU a plan of f16 or
-/// bf16 values with several heads, four levels and eight points may hold a copy of the second level, at most 64 bytes
-/// per image, head and pixel of that level: a captured graph needs the plan, and runs that share it must follow one
-/// another. options.stream is for options.allocator alone.
+/// The same call with its checks and host work done once; run() of the plan only launches.
+/// options.stream is for options.allocator alone.
 TMAOPS_API Plan plan_ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels,
                                     ConstTensorView sampling_locations, ConstTensorView attention_weights,
                                     TensorView output, const MsDeformAttnOptions& options = {});

@@ -28,11 +28,10 @@ MemoryOptions memory_of(const ConstTensorView& value, const MsDeformAttnOptions&
 template <class Fn>
 auto with_forward_call(const ConstTensorView& value, std::span<const LevelShape> levels,
                        const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
-                       const TensorView& output, const MsDeformAttnOptions& options, bool planned, const Fn& fn) {
+                       const TensorView& output, const MsDeformAttnOptions& options, const Fn& fn) {
   return public_entry("ms_deform_attn", [&] {
-    forward::Problem problem =
+    const forward::Problem problem =
         forward::make_problem(value, levels, sampling_locations, attention_weights, output, options);
-    problem.planned = planned;
     forward::Arguments arguments{.value = value,
                                  .sampling_locations = sampling_locations,
                                  .attention_weights = attention_weights,
@@ -89,18 +88,18 @@ Plan plan_ms_deform_attn(ConstTensorView value, std::span<const LevelShape> leve
          {"reference_points", call.reference_points, [](To& to, void* data) { to.reference_points.data = data; }},
          {"padding_mask", call.padding_mask, [](To& to, void* data) { to.padding_mask.data = data; }}});
   };
-  return with_forward_call(value, levels, sampling_locations, attention_weights, output, options, true, plan);
+  return with_forward_call(value, levels, sampling_locations, attention_weights, output, options, plan);
 }
 
 void ms_deform_attn(ConstTensorView value, std::span<const LevelShape> levels, ConstTensorView sampling_locations,
                     ConstTensorView attention_weights, TensorView output, const MsDeformAttnOptions& options) {
-  with_forward_call(value, levels, sampling_locations, attention_weights, output, options, false, kRun);
+  with_forward_call(value, levels, sampling_locations, attention_weights, output, options, kRun);
 }
 
 std::size_t ms_deform_attn_workspace(ConstTensorView value, std::span<const LevelShape> levels,
                                      ConstTensorView sampling_locations, ConstTensorView attention_weights,
                                      TensorView output, const MsDeformAttnOptions& options) {
-  return with_forward_call(value, levels, sampling_locations, attention_weights, output, options, false, kWorkspace);
+  return with_forward_call(value, levels, sampling_locations, attention_weights, output, options, kWorkspace);
 }
 
 Plan plan_ms_deform_attn_backward(ConstTensorView value, std::span<const LevelShape> levels,

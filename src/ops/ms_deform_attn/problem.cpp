@@ -188,6 +188,8 @@ void check_fusions(const ArgumentChecks& checks, const ConstTensorView& value, c
     checks.same_device("reference_points", points, "value", value);
     checks.memory("reference_points", points);
     problem.reference_components = static_cast<int>(points.shape[3]);
+    problem.dense_references = points.dtype != DType::f64 && points.strides[3] == 1 &&
+                               static_cast<std::size_t>(row_alignment(points)) % (2 * size_of(points.dtype)) == 0;
     if (!std::isfinite(options.offset_scale))
       checks.fail(ErrorCode::bad_parameter, "offset_scale", std::to_string(options.offset_scale), "a finite number");
   }
@@ -247,8 +249,8 @@ std::string Problem::text() const {
 }
 
 std::string Config::text() const {
-  if (groups != 0) return std::to_string(groups) + (groups == 1 ? " group" : " groups");
-  return copies_second_level ? "second level copied" : "";
+  if (groups == 0) return {};
+  return std::to_string(groups) + (groups == 1 ? " group" : " groups");
 }
 
 Problem make_input_problem(std::string_view op, const ConstTensorView& value, std::span<const LevelShape> levels,

@@ -47,6 +47,7 @@ struct Problem {
   DType weight_dtype = DType::f32;
   bool softmax = false;          // the weights are logits
   int reference_components = 0;  // 2 or 4: the locations are offsets from reference points; 0: there are none
+  bool dense_references = true;  // of at most 32 bits; x and y next to each other, at a multiple of their common size
   bool masked = false;           // there is a padding mask
   bool bordered = false;         // every level of value lies in a border of one pixel
   bool dense_channels = true;    // the D channels of value, and of output, lie next to each other
@@ -57,7 +58,6 @@ struct Problem {
   std::int64_t map_bytes = 0;    // from the first to the last byte of one image and head of value
   std::int64_t pixel_bytes = 0;  // of value: from a pixel to the next
   bool levels_on_device = false;  // their heights, widths and starts are not known here, and 0
-  bool planned = false;           // for many runs: a variant may keep memory of the device for them
   Device device{};
 
   /// The output has no elements.
@@ -93,9 +93,8 @@ struct Arguments {
 
 /// How a variant is set up.
 struct Config {
-  int groups = 0;                    // of threads that share the samples of an item; 0: the variant has no groups
-  bool copies_second_level = false;  // tma_resident reads the second level from a copy that a first kernel makes
-  /// "4 groups", "second level copied"; empty for a variant with a single way.
+  int groups = 0;  // of threads that share the samples of an item; 0: the variant has no groups
+  /// "4 groups"; empty for a variant with a single way.
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };

@@ -89,21 +89,27 @@ TEST(MsDeformAttnSelect, a_configuration_can_be_asked_for) {
       "level_per_thread/3 groups");
 }
 
-/// Of the second level, 4,200 pixels.
-TEST(MsDeformAttnSelect, plans_copy_a_level_that_many_queries_read_at_eight_points) {
+TEST(MsDeformAttnSelect, encoders_with_softmax_and_reference_points_keep_their_kernel) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  const auto copies = [](std::int64_t queries, std::int64_t points, std::int64_t pixel_bytes, bool planned) {
-    forward::Problem problem = four_levels(2, queries, DType::f16, points);
-    problem.pixel_bytes = pixel_bytes;
-    problem.planned = planned;
-    const auto choice = forward::select(problem, h200(), "tma_resident");
-    return choice.config.copies_second_level;
+  forward::Problem problem = four_levels(2, 22223, DType::f16, 4);
+  problem.softmax = true;
+  problem.reference_components = 2;
+  const auto chosen = [](const forward::Problem& of) {
+    return std::string(forward::select(of, h200(), "").variant->name);
   };
-  EXPECT_TRUE(copies(22223, 8, 512, true));
-  EXPECT_FALSE(copies(22223, 8, 512, false)) << "a single call";
-  EXPECT_FALSE(copies(22223, 4, 512, true)) << "four points";
-  EXPECT_FALSE(copies(22223, 8, 64, true)) << "one head";
-  EXPECT_FALSE(copies(8399, 8, 512, true)) << "few queries";
+  EXPECT_EQ(chosen(problem), "tma_resident");
+  const auto changed = [&](const auto& change) {
+    forward::Problem other = problem;
+    change(other);
+    return chosen(other);
+  };
+  EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::f32; }), "tma_resident");
+  EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::bf16; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.reference_components = 4; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.softmax = false; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.masked = true; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.dense_references = false; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.queries = 300; }), "fused_vectors");
 }
 
 TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_for_many_queries_of_an_image) {

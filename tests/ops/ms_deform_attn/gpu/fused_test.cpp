@@ -125,6 +125,59 @@ TEST(GpuMsDeformAttnFusedShapes, measured_shapes_in_small) {
   EXPECT_EQ(runs["fused_vectors"], 24);
 }
 
+TEST(GpuMsDeformAttnFusedShapes, encoders_of_three_and_four_levels) {
+  TMAOPS_NEEDS_GPU();
+  std::uint64_t seed = 60;
+  std::map<std::string, int> runs;
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const DType points : {dtype, DType::f32})
+      for (const bool four : {false, true})
+        for (const bool bordered : {false, true}) {
+          Shape shape{.batch = 2,
+                      .heads = 3,
+                      .channels = 32,
+                      .queries = 301,
+                      .levels = {{23, 40}, {12, 20}, {6, 10}},
+                      .points = 4,
+                      .value_dtype = dtype,
+                      .location_dtype = points,
+                      .weight_dtype = points};
+          if (four) shape.levels.push_back({3, 5});
+          FusedCase c(shape, {.softmax = true, .reference_components = 2, .bordered = bordered}, ++seed);
+          check(c, 0, runs);
+          if (testing::Test::HasFailure()) return;
+        }
+  EXPECT_EQ(runs["tma_resident"], 32);
+}
+
+/// Beyond what exp takes, and what is no number.
+TEST(GpuMsDeformAttnFusedShapes, encoders_take_logits_of_any_size) {
+  TMAOPS_NEEDS_GPU();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  FusedCase c({.batch = 1,
+               .heads = 2,
+               .channels = 32,
+               .queries = 64,
+               .levels = {{12, 16}, {6, 8}, {3, 4}, {2, 2}},
+               .points = 4,
+               .value_dtype = DType::f16,
+               .location_dtype = DType::f32,
+               .weight_dtype = DType::f32},
+              {.softmax = true, .reference_components = 2}, 70);
+  const double sizes[] = {100, -100, 1e4, -1e4, -kInfinity, kInfinity, std::numeric_limits<double>::quiet_NaN()};
+  for (std::int64_t row = 0; row < 7 * 16; ++row)
+    for (std::int64_t s = 0; s < 16; s += 1 + row / 7)
+      c.logits().set(16 * row + s, row < 7 ? sizes[row % 7] + static_cast<double>(s) : sizes[row % 7]);
+  Buffer want = c.output();
+  ms_deform_attn(c.value(), c.shape().levels, c.offsets(), c.logits(), want, c.options("reference"));
+  const Mirror value(c.value()), offsets(c.offsets()), logits(c.logits()), reference(c.reference_points());
+  const Mirror output(c.output());
+  ms_deform_attn(value.view(), c.shape().levels, offsets.view(), logits.view(), output.view(),
+                 c.options("tma_resident", reference.view(), {}));
+  check_cuda(cudaDeviceSynchronize(), "tma_resident");
+  expect_forward(output.download(), want, "tma_resident");
+}
+
 /// A border is another row pitch: the variants that read 16 bytes take it, and the published kernels.
 TEST(GpuMsDeformAttnFusedShapes, a_border_is_taken_by_every_variant_of_the_forward_pass) {
   TMAOPS_NEEDS_GPU();

@@ -1,10 +1,7 @@
 // Version 7: adds to vector16 that the last level of three, or the last two of four or five, of an image and head stay
 // in shared memory, where the copy engine brings them, and that the tensor cores do the sums: bilinear times attention
 // weights as two 16-bit halves each, sums in f32. Pixels of the others come by loads of 128 bytes: two pixels of a row.
-// A plan of several heads and eight points copies the second level first, so that these two lie next to each other.
-#include "ops/ms_deform_attn/forward/gpu/tma_resident/copy_level.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/lanes.cuh"
-#include "ops/ms_deform_attn/forward/shared/definition.cuh"
 #include "ops/ms_deform_attn/forward/shared/level_map.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
@@ -26,8 +23,8 @@ __device__ __forceinline__ bool all_finite(const uint4& packed) {
 
 /// Adds both sums and stores the queries of a unit. `output`: of query 0 of its image and head; `step`: bytes to the
 /// next query.
-template <class Value, class Point>
-__device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, Value* output, std::uint64_t step,
+template <class Value, class Point, class AnyCall>
+__device__ __forceinline__ void store_unit(const AnyCall& call, const Unit& unit, Value* output, std::uint64_t step,
                                            int lane, const FarSums& far, const NearSums& near, unsigned char* staging) {
   // Four channels of a piece lie together. Those that all threads write at once make 128 bytes; those that are read at
   // once lie in different banks, for two queries at least.
@@ -61,16 +58,14 @@ __device__ __forceinline__ void store_unit(const Call& call, const Unit& unit, V
   device::store_16_streaming(bytes_behind(output, q * step) + channel, packed);
 }
 
-enum class SecondLevel { in_place, copied };
-
 /// A unit's points are worked out in `passes` of two points of a slot each. With five levels the second pass is the
 /// fifth level.
-template <class Value, class Point, int levels, int passes, SecondLevel second_level>
+template <class Value, class Point, int levels, int passes, class AnyCall>
 __global__ void __launch_bounds__(kThreads, 1)
-    kernel(const __grid_constant__ Call call, const __grid_constant__ Near near, const __grid_constant__ Order order,
-           const __grid_constant__ Steps steps, const __grid_constant__ CopiedLevel copied) {
-  constexpr bool kCopied = second_level == SecondLevel::copied;
+    kernel(const __grid_constant__ AnyCall call, const __grid_constant__ Near near, const __grid_constant__ Order order,
+           const __grid_constant__ Steps steps) {
   constexpr bool kFifth = levels == 5;
+  static_assert(passes == 1 || !kOffsets<AnyCall>);  // the softmax needs all points of a query at once
   constexpr int kFar = far_levels(levels);
   constexpr int kFarSlots = kLevelSlots * kFar;
   constexpr int kSlotPoints = kFifth ? 2 : 2 * passes;
@@ -109,7 +104,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   unsigned filled = 0;  // segment whose levels have come
   PointColumns<Point, levels> columns(call, segments.unit(0), lane % kSlots, kSlotPoints);
   Value* output = nullptr;
-  [[maybe_unused]] const unsigned char* copy = nullptr;  // what the thread reads of the first pixel
   const auto load_points = [&](unsigned number) {
     next_q = passes > 1 ? segments.first_query(number) : segments.unit(number).q;
     points.load(call, steps, columns, next_q + lane / kSlots, 0);
@@ -123,8 +117,6 @@ __global__ void __launch_bounds__(kThreads, 1)
     far_lane.point_to(
         static_cast<const Value*>(call.value.data) + (call.value.at(unit.n, 0, unit.m) + call.levels[0].value_at), lane,
         pixel_bytes);
-    if constexpr (kCopied)
-      copy = copied.maps + ((unit.n * heads + unit.m) * copied.map_bytes + FarLane::copied_at(lane));
     output = static_cast<Value*>(const_cast<void*>(call.output.data)) + call.output.at(unit.n, 0, unit.m);
     load_points(number);
   };
@@ -133,7 +125,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto sum_units = [&] {
     const FarLane my_far = far_lane;
     Value* const my_output = output;
-    [[maybe_unused]] const unsigned char* const my_copy = copy;
     bool loaded = false;
     do {
       const unsigned q = next_q;
@@ -144,14 +135,24 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll(sizeof(Point) == 4 ? 1 : passes)
       for (int pass = 0; pass < passes; ++pass) {
         // Two samples of the thread's slot: where they lie, and their weights for all threads.
-        const Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
+        Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
         unsigned drawn = 0;
         if (pass + 1 == passes) drawn = begin_draw(shared, lane);
         Spot spots[2];
         const bool fifth = kFifth && pass == 1;
         const bool far_slot = !fifth && lane % kSlots < kFarSlots;
-        const std::uint32_t pixels =
-            locate_samples(fifth ? SlotPlace(call, near, levels - 1, kFar) : slot, pair, far_slot, spots);
+        const SlotPlace place = fifth ? SlotPlace(call, near, levels - 1, kFar) : slot;
+        if constexpr (kOffsets<AnyCall>) {
+          take_softmax(pair, lane % kSlots < kLevelSlots * levels);
+          const float2 start = points.start(call, place);
+#pragma unroll
+          for (Point3& point : pair) point = {point.x + start.x, point.y + start.y, point.weight};
+        } else {
+#pragma unroll
+          for (Point3& point : pair)
+            point = {fmaf(point.x, place.width, -0.5f), fmaf(point.y, place.height, -0.5f), point.weight};
+        }
+        const std::uint32_t pixels = locate_samples(place, pair, far_slot, spots);
         constexpr int kUnderWay =
             passes == 1 ? 3 : 2;  // pairs of samples of far levels whose pixels are asked for at once
         FarPixels under_way[kUnderWay];
@@ -159,14 +160,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         // The pixels of two samples of a query: those of slot s.
         const auto load = [&](int s) {
           const DeviceLevel& level = call.levels[s / kLevelSlots];
-          if (s > 0 && s % kLevelSlots == 0) {
-            if constexpr (kCopied)
-              far_level = FarLane::copied_level(my_copy, lane);
-            else
-              far_level = my_far.level(steps.level[s / kLevelSlots]);
-          }
-          const std::uint32_t pitch = kCopied && s / kLevelSlots == kCopiedLevel ? kCopiedPixelBytes : pixel_bytes;
-          load_far(far_level, pitch, static_cast<std::uint32_t>(level.pitch) * pitch,
+          if (s > 0 && s % kLevelSlots == 0) far_level = my_far.level(steps.level[s / kLevelSlots]);
+          load_far(far_level, pixel_bytes, static_cast<std::uint32_t>(level.pitch) * pixel_bytes,
                    __shfl_sync(kAll, pixels, s, kSlots), under_way[s % kUnderWay]);
         };
         __syncwarp();  // the staging has been read
@@ -248,23 +243,6 @@ Strips strips_of(const Problem& problem) {
   return strips;
 }
 
-/// Adds the copy of the second level. Without memory for it there is none, and the level is read where it is.
-CopiedLevel add_copy(Work& work, const Problem& problem, const Call& call, bool dependent_launch) try {
-  const CopySource source = copy_source(problem, call);
-  const std::uint64_t map_bytes = std::uint64_t{source.pixels} * kCopiedPixelBytes;
-  const CopiedLevel copied{work.allocate(map_bytes * static_cast<std::uint64_t>(problem.batch * problem.heads)),
-                           map_bytes};
-  work.add(copy_level,
-           {.grid = source.image_blocks * static_cast<unsigned>(problem.batch),
-            .block = kCopyThreads,
-            .dependent = dependent_launch},
-           source, copied);
-  return copied;
-} catch (const Error& error) {
-  if (error.code() != ErrorCode::device_out_of_memory) throw;
-  return {};
-}
-
 Near near_of(const Problem& problem, const ConstTensorView& value) {
   Near near;
   near.plane_bytes = static_cast<unsigned>(plane_bytes(problem));
@@ -282,13 +260,28 @@ Near near_of(const Problem& problem, const ConstTensorView& value) {
   return near;
 }
 
-Steps steps_of(const Problem& problem, const Call& call) {
+OffsetsCall offsets_call(const Call& call, const Arguments& arguments) {
+  const ConstTensorView& points = arguments.reference_points;
+  return {call, PointRows{.data = points.data,
+                          .dtype = points.dtype,
+                          .image = points.strides[0],
+                          .query = points.strides[1],
+                          .head = points.strides[2],
+                          .axis = points.strides[3]}};
+}
+
+Steps steps_of(const Problem& problem, const Arguments& arguments, const Call& call) {
   const auto bytes = [](std::int64_t elements, DType type) {
     return static_cast<std::uint64_t>(elements * static_cast<std::int64_t>(size_of(type)));
   };
   Steps steps{.locations = bytes(call.locations.query, problem.location_dtype),
               .weights = bytes(call.weights.query, problem.weight_dtype),
               .output = bytes(call.output.row, problem.value_dtype)};
+  if (const ConstTensorView& points = arguments.reference_points; problem.fused()) {
+    steps.reference_image = bytes(points.strides[0], points.dtype);
+    steps.reference_query = bytes(points.strides[1], points.dtype);
+    steps.reference_level = bytes(points.strides[2], points.dtype);
+  }
   for (std::size_t l = 0; l < far_levels(problem); ++l)
     steps.level[l] = bytes(call.levels[l].value_at - call.levels[0].value_at, problem.value_dtype);
   return steps;
@@ -297,7 +290,18 @@ Steps steps_of(const Problem& problem, const Call& call) {
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo& device) {
-  if (Support support = supports_vectors(problem); !support) return support;
+  if (Support support = supports_value_output(problem); !support) return support;
+  if (Support support = supports_vector_rows(problem); !support) return support;
+  if (problem.fused()) {
+    if (!problem.softmax || problem.reference_components != 2 || problem.masked)
+      return Support::no("takes a softmax with reference points of two components and no mask, or none of them");
+    if (problem.levels.size() > 4 || problem.levels[0].points != 4)
+      return Support::no("takes a softmax of four points in each of three or four levels");
+    if (!problem.dense_references)
+      return Support::no("needs reference points of at most 32 bits, x and y next to each other");
+    if (problem.location_dtype != problem.value_dtype && problem.location_dtype != DType::f32)
+      return Support::no("needs offsets and logits of the value's type or f32");
+  }
   if (problem.value_dtype == DType::f32) return Support::no("needs f16 or bf16 values");
   if (problem.channels != kChannels) return Support::no("needs 32 channels");
   if (problem.location_dtype != problem.weight_dtype || problem.location_dtype == DType::f64)
@@ -332,34 +336,35 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   return Support::yes();
 }
 
-Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = forward_call(problem, arguments);
-  Work work(kSite, problem.device, arguments.workspace);
+  Work work(kSite, problem.device);
   const Order order{.units_per_map = static_cast<unsigned>((problem.queries + kUnitQueries - 1) / kUnitQueries),
                     .maps = static_cast<unsigned>(problem.batch * problem.heads),
                     .rounds = rounds(problem),
                     .strips = strips_of(problem)};
-  CopiedLevel copied;
-  if (config.copies_second_level) copied = add_copy(work, problem, call, arguments.dependent_launch);
   const LaunchShape shape{.grid = static_cast<unsigned>(device_info(problem.device).multiprocessors),
                           .block = kThreads,
                           .shared_bytes = static_cast<int>(shared_bytes(problem)),
-                          .dependent = arguments.dependent_launch || copied.maps != nullptr};
+                          .dependent = arguments.dependent_launch};
   with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
-    const auto add = [&](auto* function) {
-      work.add(function, shape, call, near_of(problem, arguments.value), order, steps_of(problem, call), copied);
+    const auto add = [&](auto* function, const auto& any_call) {
+      work.add(function, shape, any_call, near_of(problem, arguments.value), order, steps_of(problem, arguments, call));
     };
     if constexpr (sizeof(Value) == 2 && !std::is_same_v<Point, AnyType>) {
+      if constexpr (std::is_same_v<Point, Value> || std::is_same_v<Point, float>)
+        if (problem.fused())
+          return problem.levels.size() == 3
+                     ? add(kernel<Value, Point, 3, 1, OffsetsCall>, offsets_call(call, arguments))
+                     : add(kernel<Value, Point, 4, 1, OffsetsCall>, offsets_call(call, arguments));
       if (problem.levels.size() == 3)
-        add(kernel<Value, Point, 3, 1, SecondLevel::in_place>);
+        add(kernel<Value, Point, 3, 1, Call>, call);
       else if (problem.levels.size() == 5)
-        add(kernel<Value, Point, 5, 2, SecondLevel::in_place>);
+        add(kernel<Value, Point, 5, 2, Call>, call);
       else if (problem.levels[0].points == 4)
-        add(kernel<Value, Point, 4, 1, SecondLevel::in_place>);
-      else if (copied.maps != nullptr)
-        add(kernel<Value, Point, 4, 2, SecondLevel::copied>);
+        add(kernel<Value, Point, 4, 1, Call>, call);
       else
-        add(kernel<Value, Point, 4, 2, SecondLevel::in_place>);
+        add(kernel<Value, Point, 4, 2, Call>, call);
     }
   });
   return work;

@@ -68,16 +68,6 @@ struct FarLane {
     device::keep(result.second);
     return result;
   }
-  /// Bytes from a copied map to the thread's piece of its first pixel, for its first sample.
-  static __device__ __forceinline__ std::uint32_t copied_at(int lane) {
-    return column(lane) * kCopiedPixelBytes + static_cast<std::uint32_t>(32 * half(lane) + 16 * piece(lane));
-  }
-  static __device__ __forceinline__ Level copied_level(const unsigned char* first, int lane) {
-    device::keep(first);
-    Level result{first, first + (half(lane) != 0 ? -32 : 32)};
-    device::keep(result.second);
-    return result;
-  }
   /// `map`: the first level of an image and head.
   __device__ __forceinline__ void point_to(const void* map, int lane, std::uint32_t pixel_bytes) {
     const auto* pixels = static_cast<const unsigned char*>(map) + (column(lane) * pixel_bytes + 16 * piece(lane));

@@ -1,5 +1,4 @@
-// What tma_resident keeps in shared memory and what it copies: for the kernel, for what is chosen, and for tests of
-// that on GPUs that have less.
+// What tma_resident keeps in shared memory: for the kernel, and for tests of what is chosen on GPUs that have less.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +8,8 @@
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
 
-constexpr int kNearLevels = 2;   // at most, in shared memory: the last one of three levels, else the last two
-constexpr int kFarLevels = 3;    // at most: the others, in memory
-constexpr int kCopiedLevel = 1;  // the one that may be copied first
+constexpr int kNearLevels = 2;  // at most, in shared memory: the last one of three levels, else the last two
+constexpr int kFarLevels = 3;   // at most: the others, in memory
 constexpr int kPlaneChannels = 16;
 constexpr int kPixelBytes = 2 * kPlaneChannels;  // of a pixel in one of the two planes
 constexpr int kPlanesAt = 18560;                 // bytes in front of the planes: the kernel's Storage

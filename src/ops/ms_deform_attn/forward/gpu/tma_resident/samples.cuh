@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "ops/ms_deform_attn/forward/gpu/tma_resident/offsets_call.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/schedule.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
 
@@ -17,12 +18,9 @@ constexpr int kChannels = 32;
 /// more overflow f16, and their queries are summed by the definition.
 constexpr float kScale = 256.0f;
 
-/// The copy of the second level: a map per image and head.
-struct CopiedLevel {
-  unsigned char* maps = nullptr;
-  std::uint64_t map_bytes = 0;
-};
-constexpr std::uint32_t kCopiedPixelBytes = 2 * kChannels;
+/// Whether points are offsets from reference points, and logits.
+template <class AnyCall>
+constexpr bool kOffsets = std::is_same_v<AnyCall, OffsetsCall>;
 
 /// The level of a slot. With three levels the last two slots work out what the two before do, and nobody asks for it.
 /// With five levels the last one has a pass of its own, in which all slots do what the first two do.
@@ -48,6 +46,9 @@ struct SlotPlace {
 struct Steps {
   std::uint64_t locations = 0;
   std::uint64_t weights = 0;
+  std::uint64_t reference_image = 0;
+  std::uint64_t reference_query = 0;
+  std::uint64_t reference_level = 0;
   std::uint64_t output = 0;
   std::uint64_t level[kFarLevels] = {};  // from the first one
 };
@@ -63,10 +64,13 @@ template <class Point, int levels>
 struct PointColumns {
   const Point* locations;
   const Point* weights;
+  unsigned n;
+  int l;
 
   /// `points`: of the thread's slot.
-  __device__ __forceinline__ PointColumns(const Call& call, const Unit& of, int slot, int points) {
-    const DeviceLevel& level = call.levels[level_of<levels>(slot)];
+  __device__ __forceinline__ PointColumns(const Call& call, const Unit& of, int slot, int points) : n(of.n) {
+    l = level_of<levels>(slot);
+    const DeviceLevel& level = call.levels[l];
     const int point = slot % kLevelSlots * points;
     locations = static_cast<const Point*>(call.locations.data) +
                 (call.locations.row(of.n, 0, of.m) + level.location_at + point * call.locations.point);
@@ -92,20 +96,30 @@ struct PointColumns {
   }
 };
 
-/// Locations and weights of points that a thread works out, `count` next to each other, as they lie in memory.
+/// Locations and weights of points that a thread works out, `count` next to each other, as they lie in memory. With
+/// OffsetsCall these are offsets and logits, with the reference point.
 template <class Point, int count>
 struct Points {
   static constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
   std::uint32_t pairs[2 * kWords];
   std::uint32_t weights[kWords];
+  std::uint32_t reference[2];
 
   /// The slot's points from `first` on, of a query.
-  template <class Columns>
-  __device__ __forceinline__ void load(const Call& call, const Steps& steps, const Columns& columns, unsigned query,
+  template <class AnyCall, class Columns>
+  __device__ __forceinline__ void load(const AnyCall& call, const Steps& steps, const Columns& columns, unsigned query,
                                        int first) {
     const std::uint64_t q = min(query, static_cast<unsigned>(call.queries) - 1);
     const Point* location = bytes_behind(columns.locations, q * steps.locations) + first * call.locations.point;
     const Point* weight = bytes_behind(columns.weights, q * steps.weights) + first * call.weights.point;
+    if constexpr (kOffsets<AnyCall>) {
+      const auto* from = static_cast<const unsigned char*>(call.reference.data) + columns.n * steps.reference_image +
+                         q * steps.reference_query + static_cast<unsigned>(columns.l) * steps.reference_level;
+      if (call.reference.dtype == DType::f32)
+        load_words(reference, from);
+      else
+        reference[0] = __ldg(reinterpret_cast<const std::uint32_t*>(from));
+    }
     if (call.point_vectors) {
       load_words(pairs, location);
       load_words(weights, weight);
@@ -124,7 +138,39 @@ struct Points {
   __device__ __forceinline__ Point3 at(int i) const {
     return {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(weights, i)};
   }
+  /// Pixel coordinates of an offset of 0.
+  __device__ __forceinline__ float2 start(const OffsetsCall& call, const SlotPlace& slot) const {
+    float2 at;
+    if (call.reference.dtype == DType::f32)
+      at = {element<float>(reference, 0), element<float>(reference, 1)};
+    else if (call.reference.dtype == DType::f16)
+      at = {element<__half>(reference, 0), element<__half>(reference, 1)};
+    else
+      at = {element<__nv_bfloat16>(reference, 0), element<__nv_bfloat16>(reference, 1)};
+    return {fmaf(at.x, slot.width, -0.5f), fmaf(at.y, slot.height, -0.5f)};
+  }
 };
+
+/// Makes weights of the logits of a query's slots. `counts`: no other thread has this one's points too. The largest
+/// logit is looked for only where a warp's sums would leave the range of f32 without it.
+__device__ __forceinline__ void take_softmax(Point3 (&points)[2], bool counts) {
+  const float logits[2] = {points[0].weight, points[1].weight};
+  float sum = 0;
+  const auto add_up = [&](float largest) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) points[i].weight = __expf(logits[i] - largest);
+    sum = device::group_sum<kSlots>(counts ? points[0].weight + points[1].weight : 0.0f);
+  };
+  add_up(0.0f);
+  if (__any_sync(kAll, !(sum > 1e-18f && sum < 1e30f))) {
+    float largest = fmaxf(logits[0], logits[1]);
+#pragma unroll
+    for (int step = kSlots / 2; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(kAll, largest, step));
+    add_up(largest);
+  }
+#pragma unroll
+  for (Point3& point : points) point.weight = __fdividef(point.weight, sum);
+}
 
 /// Two weights as the nearest 16-bit values and the 16-bit values nearest to what is missing.
 template <class Value>
@@ -141,12 +187,11 @@ struct Spot {
   float kept;    // share of the sample that lies inside: 0 for skipped ones, infinite and NaN locations
 };
 
-/// Works out where two samples lie. Returns their pixels in the level, in 16 bits each; of near levels their bytes in a
-/// plane.
+/// Works out where two samples of pixel coordinates x, y lie. Returns their pixels in the level, in 16 bits each; of
+/// near levels their bytes in a plane.
 __device__ __forceinline__ std::uint32_t locate_samples(const SlotPlace& slot, const Point3 (&points)[2], bool far,
                                                         Spot (&spots)[2]) {
-  const auto place = [](float location, float size, int& base, float& part) {
-    const float at = fmaf(location, size, -0.5f);
+  const auto place = [](float at, float size, int& base, float& part) {
     const float inside = fminf(fmaxf(at, 0.0f), size - 1.0f);
     base = static_cast<int>(fminf(inside, size - 1.5f));  // the last pixel but one at most
     part = inside - static_cast<float>(base);
