@@ -80,7 +80,7 @@ function(tmaops_find_library name title header library)
   string(TOUPPER ${name} option)
   option(TMAOPS_${option} "Use ${title} where it is installed" ON)
   find_path(TMAOPS_${option}_INCLUDE ${header})
-  find_library(TMAOPS_${option}_LIBRARY ${library})
+  find_library(TMAOPS_${option}_LIBRARY NAMES ${library})
   mark_as_advanced(TMAOPS_${option}_INCLUDE TMAOPS_${option}_LIBRARY)
   set(TMAOPS_HAVE_${name} OFF PARENT_SCOPE)
   if(TMAOPS_${option} AND TMAOPS_${option}_INCLUDE AND TMAOPS_${option}_LIBRARY)
@@ -96,7 +96,11 @@ endfunction()
 tmaops_find_library(onednn oneDNN oneapi/dnnl/dnnl.hpp dnnl)
 
 # --- zstd: compressed text files of the tool ------------------------------------------------------------------------
-tmaops_find_library(zstd libzstd zstd.h zstd)
+set(names zstd)
+if(TMAOPS_WHEEL)  # which then asks for no library of it
+  set(names libzstd.a zstd)
+endif()
+tmaops_find_library(zstd libzstd zstd.h "${names}")
 
 # --- CUTLASS: a peer of `bench` -------------------------------------------------------------------------------------
 # Headers alone, and off without a folder: its kernels take minutes to compile.

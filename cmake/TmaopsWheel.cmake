@@ -4,19 +4,35 @@ set(package tmaops)
 if(SKBUILD)
   set(package ${SKBUILD_PLATLIB_DIR}/tmaops)
 endif()
-add_custom_target(tmaops_wheel DEPENDS tmaops_shared)
+# The library has the tool's code and the variants of study/ in it, so that both have the kernels once, and its C++ runtime, beside
+# that of its users. The C interface does not list the studies. The tool is a program of one line.
+set(entry ${PROJECT_BINARY_DIR}/generated/wheel.cpp)
+file(CONFIGURE OUTPUT ${entry} CONTENT "// Made by CMake.\n" @ONLY)
 if(TARGET tmaops_tool)  # not without the folder tool
+  file(CONFIGURE OUTPUT ${entry} CONTENT "// Made by CMake.
+int tool_main(int, char**);
+extern \"C\" __attribute__((visibility(\"default\"))) int tmaops_tool(int argc, char** argv) { return tool_main(argc, argv); }\n" @ONLY)
+endif()
+add_library(tmaops_shared SHARED ${entry} $<TARGET_OBJECTS:tmaops_objects>)
+set_target_properties(tmaops_shared PROPERTIES OUTPUT_NAME tmaops LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/src)
+tmaops_library_settings(tmaops_shared)
+tmaops_limit_exports(tmaops_shared)
+target_link_options(tmaops_shared PRIVATE -static-libstdc++ -Wl,--gc-sections,-s)
+set(whole tmaops)
+add_custom_target(tmaops_wheel DEPENDS tmaops_shared)
+if(TARGET tmaops_tool)
+  set(whole tmaops_with_studies)
+  target_link_libraries(tmaops_shared PRIVATE tmaops_cli)
   add_dependencies(tmaops_wheel tmaops_tool)
-  target_link_options(tmaops_tool PRIVATE -Wl,--gc-sections,-s)
-  if(TMAOPS_YAML_ARCHIVE)
-    # std::random_device, which nothing uses and which comes with the archive, would ask for glibc 2.36.
-    target_link_options(tmaops_tool PRIVATE -static-libstdc++ -Wl,--defsym=arc4random=abort)
-  endif()
+  target_link_libraries(tmaops_tool PRIVATE tmaops_shared)
+  target_link_options(tmaops_tool PRIVATE -static-libstdc++ -Wl,-s)
+  set_target_properties(tmaops_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   install(TARGETS tmaops_tool RUNTIME DESTINATION ${package}/bin COMPONENT python)
   # The tool finds them from its own folder: ../share/tmaops.
   install(FILES scripts/peers/python_peers.py DESTINATION ${package}/share/tmaops COMPONENT python)
   install(DIRECTORY configs DESTINATION ${package}/share/tmaops COMPONENT python)
 endif()
+target_link_libraries(tmaops_shared PRIVATE ${whole})
 install(FILES python/MultiScaleDeformableAttention.py DESTINATION ${package}/.. COMPONENT python)
 install(TARGETS tmaops_shared LIBRARY DESTINATION ${package}/lib COMPONENT python)
 

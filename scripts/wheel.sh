@@ -58,7 +58,7 @@ sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip
 python -m auditwheel repair --zip-compression-level 9 --exclude libtorch_cpu.so --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
-[ "$(stat -c %s "$wheel")" -le 20500000 ] || { say "wheel: $wheel is larger than 20.5 MB"; exit 2; }
+[ "$(stat -c %s "$wheel")" -le 11000000 ] || { say "wheel: $wheel is larger than 11 MB"; exit 2; }
 say "$(du -k "$wheel" | cut -f 1) KiB: $wheel"
 [ -n "$torch" ] || say "wheel: without the native half of tmaops.torch, which then makes its calls over ctypes: ${TORCH_FROM:-python3} has no torch of 2.10 or newer${TORCH_FROM:+,
        and TORCH_FROM keeps its headers from being fetched}.

@@ -17,12 +17,13 @@ namespace {
 std::vector<tmaops_variant> variants_of(std::string_view op) {
   std::vector<tmaops_variant> list;
   for (const VariantInfo& variant : variants(op))
-    list.push_back({.name = variant.name.data(),
-                    .description = variant.description.data(),
-                    .arch = variant.arch.data(),
-                    .missing = variant.missing.data(),
-                    .device_type = variant.device == DeviceType::cuda ? tmaops_device_cuda : tmaops_device_cpu,
-                    .version = variant.version});
+    if (!variant.study)  // those are in the wheel's library for its tool
+      list.push_back({.name = variant.name.data(),
+                      .description = variant.description.data(),
+                      .arch = variant.arch.data(),
+                      .missing = variant.missing.data(),
+                      .device_type = variant.device == DeviceType::cuda ? tmaops_device_cuda : tmaops_device_cpu,
+                      .version = variant.version});
   return list;
 }
 
@@ -30,7 +31,8 @@ std::vector<tmaops_variant> variants_of(std::string_view op) {
 const std::map<std::string_view, std::vector<tmaops_variant>>& listing() {
   static const auto* const all = [] {
     std::map<std::string_view, std::vector<tmaops_variant>> made;
-    for (const std::string_view op : operators()) made.emplace(op, variants_of(op));
+    for (const std::string_view op : operators())
+      if (auto list = variants_of(op); !list.empty()) made.emplace(op, std::move(list));
     return new std::map<std::string_view, std::vector<tmaops_variant>>(std::move(made));
   }();
   return *all;
@@ -106,7 +108,7 @@ const tmaops_variant* tmaops_variant_at(const char* op, int64_t index) {
   const tmaops_variant* variant = nullptr;
   status_of("variants", [&] {
     const auto found = listing().find(text(op));
-    if (found == listing().end()) tmaops::variants(text(op));  // which names those there are
+    if (found == listing().end()) return void(tmaops::variants(text(op)));  // which names those there are
     variant = entry(found->second, index);
   });
   return variant;

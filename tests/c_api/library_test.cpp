@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,14 +18,17 @@ TEST(CLibrary, says_its_version) {
   EXPECT_EQ(tmaops_revision(), revision());
 }
 
-TEST(CLibrary, lists_every_operator_and_variant_as_the_registry_does) {
+TEST(CLibrary, lists_every_operator_and_variant_as_the_registry_does_but_no_study) {
   std::int64_t index = 0;
   for (const std::string_view op : operators()) {
+    const std::vector<VariantInfo> all = variants(op);
+    if (std::ranges::all_of(all, &VariantInfo::study)) continue;
     const char* name = tmaops_operator_at(index++);
     ASSERT_NE(name, nullptr);
     EXPECT_EQ(name, op);
     std::int64_t variant_index = 0;
-    for (const VariantInfo& variant : variants(op)) {
+    for (const VariantInfo& variant : all) {
+      if (variant.study) continue;
       const tmaops_variant* got = tmaops_variant_at(name, variant_index++);
       ASSERT_NE(got, nullptr) << op << " " << variant.name;
       EXPECT_EQ(got->name, variant.name);
