@@ -25,7 +25,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       const std::int64_t blocks = tile_count(config, product);
       // Blocks that wait for others of their cluster should all run at once.
       const bool fits = splits == 1 ? product.k <= kShortK || blocks <= device.multiprocessors * kMostBlocks
-                                    : blocks <= device.multiprocessors * (columns <= 64 ? 2 : 1);
+                                    : blocks <= device.multiprocessors * (columns <= 32 ? 2 : 1);
       if (splits > most || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
       made.push_back(config);
     }

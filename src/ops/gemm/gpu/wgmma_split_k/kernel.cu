@@ -26,7 +26,7 @@ struct Shape {
   static constexpr int halves = rows == 64 ? kHalves : 1;  // products of kDepth in a stage
   static constexpr int atoms = n / 8;                      // fragments of 8 columns, four sums a thread
   static constexpr int most_splits = n <= 64 ? 8 : n <= 128 ? 4 : 3;
-  static constexpr int blocks = n <= 64 ? 2 : 1;  // per multiprocessor
+  static constexpr int blocks = n <= 32 ? 2 : 1;  // per multiprocessor: a wider tile needs the stages of both
 };
 
 /// Fragments that the block of a cluster of `splits` finishes at most.
