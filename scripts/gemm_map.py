@@ -34,6 +34,26 @@ def extents(case: str) -> tuple[int, int, int]:
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else (numbers[0],) * 3
 
 
+def kept_products(path: str | Path) -> list[dict[str, Any]]:
+    """The products of a file with the time of every choice."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))["products"]
+
+
+def fastest_choices(products: list[dict[str, Any]]) -> dict[str, str]:
+    """Of each case the choice that is fastest over the types, by the geometric mean."""
+    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in products:
+        for choice, us in one["us"].items():
+            if "/" in choice:
+                times[one["case"]][choice].append(us)
+    fastest = {}
+    for case, choices in times.items():
+        most = max(map(len, choices.values()))
+        means = {choice: statistics.geometric_mean(us) for choice, us in choices.items() if len(us) == most}
+        fastest[case] = min(means, key=means.__getitem__)
+    return fastest
+
+
 def ours(times: dict[str, float]) -> float | None:
     """The default's time, or of every choice the best."""
     own = [us for name, us in times.items() if name not in PEERS]

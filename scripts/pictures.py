@@ -9,8 +9,9 @@ import hashlib
 import json
 import pathlib
 import re
-import statistics
 import sys
+
+from gemm_map import extents, fastest_choices, kept_products
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -119,24 +120,9 @@ def gemm_ratios(peer):
 
     The shipped choice is the fastest over the types: a line of measured.inc says it where the costs choose another one.
     """
-    products = json.loads((ROOT / "results" / "h100" / "gemm_choices.json").read_text(encoding="utf-8"))["products"]
-    times = {}
-    for product in products:
-        for choice, us in product["us"].items():
-            if "/" in choice:
-                times.setdefault(product["case"], {}).setdefault(choice, []).append(us)
-    chosen = {}
-    for case, choices in times.items():
-        most = max(map(len, choices.values()))
-        chosen[case] = min(
-            (statistics.geometric_mean(us), choice) for choice, us in choices.items() if len(us) == most
-        )[1]
-    found = []
-    for product in products:
-        extents = [int(number) for number in re.findall(r"\d+", product["case"])]
-        us = product["us"]
-        found.append([*(extents * 3 if len(extents) == 1 else extents), us[peer] / us[chosen[product["case"]]]])
-    return found
+    products = kept_products(ROOT / "results/h100/gemm_choices.json")
+    chosen = fastest_choices(products)
+    return [[*extents(one["case"]), one["us"][peer] / one["us"][chosen[one["case"]]]] for one in products]
 
 
 def gemm_distribution():

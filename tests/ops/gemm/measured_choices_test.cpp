@@ -1,4 +1,5 @@
-// The choice against the times of every choice on an H100 (results/h100/gemm_choices.json), which needs no GPU.
+// The choice against the times of every choice on an H100 and an H200 (results/*/gemm_choices.json), which needs no
+// GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,8 +52,8 @@ struct Measured {
   }
 };
 
-std::vector<Measured> measured_products() {
-  std::ifstream file(TMAOPS_SOURCE_DIR "/results/h100/gemm_choices.json");
+std::vector<Measured> measured_products(const std::string& folder = "h100") {
+  std::ifstream file(TMAOPS_SOURCE_DIR "/results/" + folder + "/gemm_choices.json");
   std::vector<Measured> all;
   const nlohmann::json document = nlohmann::json::parse(file);
   for (const auto& one : document["products"]) {
@@ -81,11 +82,15 @@ class GemmMeasuredChoices : public ::testing::Test {
 };
 
 TEST_F(GemmMeasuredChoices, are_within_three_percent_of_the_best_for_every_product_of_the_map) {
-  const auto products = measured_products();
-  ASSERT_GE(products.size(), 200U);
-  for (const Measured& one : products) {
-    const Choice choice = select(one.problem, h100(), "", "off");
-    EXPECT_LE(one.loss(choice), 1.03) << one.name << ": " << choice.name();
+  DeviceInfo h200 = h100();
+  h200.name = "NVIDIA H200";
+  for (const auto& [device, folder] : {std::pair{h100(), "h100"}, std::pair{h200, "h200"}}) {
+    const auto products = measured_products(folder);
+    ASSERT_GE(products.size(), 200U);
+    for (const Measured& one : products) {
+      const Choice choice = select(one.problem, device, "", "off");
+      EXPECT_LE(one.loss(choice), 1.03) << folder << ", " << one.name << ": " << choice.name();
+    }
   }
 }
 
@@ -93,7 +98,8 @@ TEST_F(GemmMeasuredChoices, are_within_three_percent_of_the_best_for_every_produ
 TEST_F(GemmMeasuredChoices, are_near_the_best_by_the_estimate_alone) {
   const DeviceInfo unknown = test::made_up_gpu(90);
   std::vector<double> losses;
-  for (const Measured& one : measured_products()) losses.push_back(one.loss(select(one.problem, unknown, "", "off")));
+  for (const Measured& one : measured_products("h200"))
+    losses.push_back(one.loss(select(one.problem, unknown, "", "off")));
   std::ranges::sort(losses);
   EXPECT_LE(losses[losses.size() / 2], 1.02);
   EXPECT_LE(losses[losses.size() * 9 / 10], 1.12);
