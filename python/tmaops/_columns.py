@@ -5,6 +5,7 @@ Here columns of dictionaries and frames become arrays that the library takes, an
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 import warnings
@@ -278,9 +279,7 @@ def _objects(values: list) -> Any:
 
 
 def _pandas_frame(pandas: Any, columns: dict[str, Any], index: Any, known: Any) -> Any:
-    """A frame of columns. Those of one type are one block, and its names those of the frame that they come from, if they are
-    the same: both make it several times cheaper.
-    """
+    """A frame of columns. Those of one type are one block, and its names are made once: both make it several times cheaper."""
     import numpy
 
     data = {name: values for name, values in columns.items() if name != "valid"}
@@ -290,12 +289,17 @@ def _pandas_frame(pandas: Any, columns: dict[str, Any], index: Any, known: Any) 
     if not all(plain) or len({values.dtype for values in data.values()}) != 1:
         rows = {name: pandas.Series(v, index=index) if isinstance(v, list) else v for name, v in columns.items()}
         return pandas.DataFrame(rows, index=index, copy=False)
-    names = list(data)
-    labels = known if known.tolist() == names else names
-    frame = pandas.DataFrame(numpy.array(list(data.values())).T, index=index, columns=labels, copy=False)
+    frame = pandas.DataFrame(numpy.array(list(data.values())).T, index=index, copy=False)
     if "valid" in columns:
-        frame.insert(len(names), "valid", columns["valid"])
+        frame.insert(len(data), len(data), columns["valid"])
+    labels = _labels((*data, *(name for name in columns if name == "valid")))
+    frame.columns = labels if known.name is None else labels.rename(known.name)
     return frame
+
+
+@functools.lru_cache(64)
+def _labels(names: tuple[str, ...]) -> Any:
+    return sys.modules["pandas"].Index(list(names))
 
 
 def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
