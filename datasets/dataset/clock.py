@@ -23,7 +23,7 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
     how = time["unit_by"]
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
-    said["usual"] = f"assumed, since it holds {'integers' if pa.types.is_integer(kind) else 'real numbers'}"
+    said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
     return time["unit"], said.get(how, how)
 
 
@@ -41,11 +41,7 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.ndarray:
-    """The timestamps of a column as int64 nanoseconds (S).
-
-    Floating-point columns hold seconds and integers nanoseconds unless `unit` says otherwise. Refused: nulls, NaN,
-    infinities, and times beyond 64 bits.
-    """
+    """The timestamps of a column as int64 nanoseconds (S). Refused: nulls, NaN, infinities, times beyond 64 bits."""
     if column.null_count:
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)

@@ -33,7 +33,7 @@ COUNTS = ("num_samples", "num_frames", "num_steps", "num_timesteps", "n_frames",
 COUNTS += ("episode_len", "max_timesteps", "total_frames", "frame_count", "horizon")
 LENGTHS_OF_CAMERAS = "compress_len"  # ALOHA: a row for each camera, the bytes of each of its frames
 
-Units = dict[str, tuple[str | None, str]]  # of the times of each stream, and how they were found
+Units = dict[str, tuple[str | None, str, list[str]]]  # of the times of each stream, how they were found, and warnings
 Rate = tuple[str, str] | None  # samples per second where there are no times, and how it was found
 
 
@@ -138,7 +138,7 @@ class Demonstration:
                 continue
             label = f"{self.where}: {path or '.'}/{time['name']}"
             column = pa.chunked_array([_text_or_numbers(group[time["name"]][()], label)])
-            unit, _ = units.setdefault(path, clock.unit_of(time, column.type))
+            unit, *_ = units.setdefault(path, (*clock.unit_of(time, column.type), time["warnings"]))
             times = clock.nanoseconds(column, unit, label)
             times, order = self._options.in_order(times, np.array([times.size]), [label], path or ".")
             yield Stream(path, times, time["name"], unit, order)
@@ -236,7 +236,8 @@ class Demonstration:
             if not stream.time_name:
                 plan.notes.append(f"time of {of}: counted at {rate[0]} per second ({rate[1]})")
                 continue
-            unit, how = units[stream.path]
+            unit, how, warnings = units[stream.path]
+            plan.warnings += warnings
             plan.notes.append(f"time of {of}: dataset '{stream.time_name}' in {unit or 'its own unit'} ({how})")
             kind = self.datasets[stream.time_path].dtype
             if kind.kind == "f" and kind.itemsize < 8:
@@ -347,7 +348,6 @@ class Hdf5(Format):
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
         rules, demos = Rules.of_json(unit.task["rules"]), unit.task["demos"]
-        units = {name: tuple(found) for name, found in unit.task["units"].items()}
         read = written = 0
         with self._opened(path) as file, h5py.File(target, "w", libver="latest") as out:
             rate, inside = rate_of(options, [group.attrs for group in _above(file)]), demonstrations(file)
@@ -357,7 +357,7 @@ class Hdf5(Format):
                     _copy(name, item, out)
             for demo, label in zip(demos, unit.episodes, strict=True):
                 with readable(f"episode {label}", self.broken):
-                    made = Demonstration(file[demo or "/"], label, options, rate, units)
+                    made = Demonstration(file[demo or "/"], label, options, rate, unit.task["units"])
                     written += made.write(out.require_group(demo or "/"), rules)
                     read += made.samples
             if "data" in out and "total" in out["data"].attrs:

@@ -185,7 +185,7 @@ def decide(
             modes[said] = pattern
     options = {"time": time, "offsets": offsets, "sort": True, "duplicates": "last", "where": "the first rows"}
     try:
-        found = _that_fits(columns, unit, mode=list(modes), **options)
+        found = _recording.Rules(columns, time_unit=unit, mode=list(modes), **options)
     except Error as error:
         pattern = modes.get(error.where.removeprefix("--mode "))
         refused = Refused(f"mode of {pattern}" if pattern else error.where, error.got, error.needed)
@@ -194,19 +194,6 @@ def decide(
     notes = [note.text for note in found.notes if not note.text.startswith("time:")]  # a format says it
     warnings = [f"{note.text} [{note.id}]".replace("--times-array", "--time") for note in found.warnings]
     return Decided(_rules(known, places, found, whole), found.time, notes, warnings, known, offsets)
-
-
-def _that_fits(columns: list[_recording.Given], unit: str | None, **options: Any) -> _recording.Rules:
-    """The rules, with times in the largest unit in which they are within 64 bits of nanoseconds."""
-    for smaller in (None, "ms", "us", "ns") if unit is None else ():
-        try:
-            found = _recording.Rules(columns, time_unit=smaller, **options)
-            found.time["unit_by"] = "usual" if smaller else found.time["unit_by"]
-            return found
-        except Error as error:
-            if error.name != "time_overflow":
-                raise
-    return _recording.Rules(columns, time_unit=unit, **options)
 
 
 def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
@@ -228,7 +215,8 @@ def find_time(arrays: dict[str, np.ndarray], name: str | None, unit: str | None)
         for each, values in arrays.items()
     ]
     try:
-        return decide(known, {}, time=name, unit=unit).time if known else None
+        found = decide(known, {}, time=name, unit=unit) if known else None
+        return found and found.time | {"warnings": [said for said in found.warnings if "[unit_ambiguous]" in said]}
     except Refused as error:
         if error.reason != "array_missing":
             raise

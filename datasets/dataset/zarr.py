@@ -107,6 +107,7 @@ class Buffer:
             for path, array in self.arrays.items()
             if path.startswith("data/") and array.shape[:1] == (self.samples,)
         }
+        self.warnings: list[str] = []
         self.time, self.unit, self.rate, self.said = self._times()
 
     def __enter__(self) -> "Buffer":
@@ -171,7 +172,7 @@ class Buffer:
         }
         asked = (self.options.time_column or "").removeprefix("data/") or None
         if (time := find_time(known, asked, self.options.time_unit)) is not None:
-            path = f"data/{time['name']}"
+            path, self.warnings = f"data/{time['name']}", time["warnings"]
             unit, how = clock.unit_of(time, pa.from_numpy_dtype(known[time["name"]].dtype))
             return path, unit, None, f"time: array '{path}' in {unit or 'its own unit'} ({how})"
         groups = (self.json("data/.zattrs"), self.json(".zattrs"), self.json("zarr.json").get("attributes", {}))
@@ -307,6 +308,7 @@ class Zarr(Format):
         plan = Plan(failed=Failed(keep_going, self.broken))
         options.check_streams([])
         with Buffer(source, options) as buffer:
+            plan.warnings += buffer.warnings
             plan.notes += [buffer.said, f"episodes: end where '{ENDS}' says"]
             plan.found = {"input_hz": buffer.rate} if buffer.rate else {}
             kept = []

@@ -166,6 +166,7 @@ recording::GivenTargets given_targets(const Arguments& read, const tmaops_record
       Columns(read, "targets").columns(given.targets, given.target_columns), targets.where, times, "");
   targets.times = std::move(made.times);
   targets.warnings = std::move(made.warnings);
+  targets.time = std::move(made.time);
   const auto offsets = read.list("target_offsets", given.target_offsets, given.target_offset_count);
   targets.offsets.assign(offsets.begin(), offsets.end());
   return targets;

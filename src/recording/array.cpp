@@ -189,18 +189,6 @@ std::string element_digits(const Array& array, std::int64_t index) {
   return std::to_string(load<std::uint64_t>(array, index));
 }
 
-void store_real(const ElementType& type, double value, std::byte* to) {
-  if (type.bfloat16) {
-    store(tmaops::bfloat16(value), to);
-  } else if (type.bytes == 2) {
-    store(float16(value), to);
-  } else if (type.bytes == 4) {
-    store(static_cast<float>(value), to);
-  } else {
-    store(value, to);
-  }
-}
-
 Array real_array(const Array& array) {
   if (array.type.kind == ElementKind::real) return array;
   std::vector<double> values(static_cast<std::size_t>(array.size()));

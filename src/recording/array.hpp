@@ -88,8 +88,6 @@ void load_f64(const Array& array, std::int64_t first, std::int64_t step, std::in
 /// Writes from[0], from[from_step], ... rounded once to the real type, `step` elements apart from `to` on.
 void store_reals(const ElementType& type, const double* from, std::int64_t from_step, std::int64_t count, std::byte* to,
                  std::int64_t step);
-/// Stores a value rounded once to the array's real type, at `to` (type.bytes bytes).
-void store_real(const ElementType& type, double value, std::byte* to);
 
 /// An array of integers or booleans as f64, each value exact or the nearest; an array of reals as it is.
 Array real_array(const Array& array);

@@ -67,6 +67,9 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
   // Nanoseconds that replace another unit are named, even where a reader would assume them.
   if (assumed != unit || (changed && integer && unit_in_name(name) != unit)) name = name_with_unit(name, unit);
   if (as_read && !decimal) name = time.name;
+  if (integer && time.unit_source > UnitSource::name &&
+      unit_in_name(name).value_or(unit_read_back(recording.times, unit)) != unit)
+    name = name_with_unit(name, unit);
   const std::vector<std::int64_t> shape{recording.rows()};
   if (integer) return {name, make_array(*whole_times(recording.times, unit), shape)};
   std::vector<double> real(recording.times.size());
@@ -116,7 +119,7 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
       chosen.second
           ? pair_times(recording, arrays[chosen.index].data, arrays[*chosen.second].data, place(chosen.index))
           : array_times(arrays[chosen.index].data, place(chosen.index), options, names[chosen.index], recording.time);
-  warn_of_zone(recording, options);
+  warn_of_times(recording, options);
   const std::optional<std::size_t> offsets = find_offsets(names, offsets_array, recording.where);
   if (offsets) {
     recording.offsets_name = names[*offsets];

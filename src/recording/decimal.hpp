@@ -38,6 +38,8 @@ std::optional<TimeUnit> parse_time_unit(std::string_view text);
 
 enum class ParseResult : std::uint8_t { good, not_a_number, not_finite, out_of_range };
 
+/// Whether a number in text has neither a point nor an exponent.
+inline bool is_whole(std::string_view text) { return text.find_first_of(".eE") == std::string_view::npos; }
 /// Decimal text to nanoseconds, exact to the nanosecond whatever the magnitude: "1311868163.8697" seconds is
 /// 1311868163869700000, which no f64 holds. Digits beyond the nanosecond are rounded to nearest, halves away from
 /// zero. Takes a sign, a fraction and an exponent. not_finite for nan and inf.

@@ -8,6 +8,7 @@
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "recording/steps.hpp"
+#include "recording/times.hpp"
 
 namespace tmaops::recording {
 namespace {
@@ -196,7 +197,46 @@ std::vector<MovedChannel> select_columns(Recording& recording, const ColumnRoles
   return moved;
 }
 
+/// How to tell objects apart whose rows alternate: a column of text or whole numbers that has other values in two
+/// neighbouring rows, and each of them in other rows too.
+std::string group_hint(const Recording& recording, std::int64_t row) {
+  for (const Column& column : recording.columns) {
+    const ElementKind kind = column.data.type.kind;
+    if (column.width() != 1 || (kind != ElementKind::text && kind != ElementKind::integer)) continue;
+    const auto value = [&](std::int64_t at) {
+      return kind == ElementKind::text ? element_text(column.data, at) : element_digits(column.data, at);
+    };
+    const std::string before = value(row - 1), now = value(row);
+    std::int64_t same[2] = {0, 0};
+    for (std::int64_t other = 0; other < recording.rows(); ++other) {
+      const std::string there = value(other);
+      same[0] += there == before;
+      same[1] += there == now;
+    }
+    if (before != now && same[0] > 1 && same[1] > 1)
+      return "If the rows of each value of '" + display_text(column.name) + "' belong together, pass --group '" +
+             display_text(column.name) + "'.";
+  }
+  return "";
+}
+
 }  // namespace
+
+void check_order(const Recording& recording, bool allow_duplicates) {
+  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
+    for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
+      const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
+      const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
+      if (now < before)
+        fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
+             "times that increase from row to row", group_hint(recording, row));
+      if (now == before && !allow_duplicates) {
+        const std::string hint = group_hint(recording, row);
+        fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",
+             !hint.empty() ? hint : "Remove one of the two, or pass --duplicates last: the later sample then wins.");
+      }
+    }
+}
 
 Input prepare(Recording& recording, const Options& options, const ColumnRoles* roles) {
   Input input;

@@ -17,7 +17,7 @@ Selection select_rows(const Recording& recording, const ResampleTargets& targets
       const bool in_gap = !outside && table.valid[static_cast<std::size_t>(t)] == 0;
       selection.outside += outside;
       selection.in_gaps += in_gap;
-      if (!(outside && policies.drops_outside()) && !(in_gap && policies.drop_gaps)) selection.kept.push_back(t);
+      if (!(outside && policies.outside == "drop") && !(in_gap && policies.drop_gaps)) selection.kept.push_back(t);
     }
     selection.offsets.push_back(static_cast<std::int64_t>(selection.kept.size()));
   }
@@ -26,7 +26,7 @@ Selection select_rows(const Recording& recording, const ResampleTargets& targets
 
 void check_something_left(const GivenTargets* given, const Recording& recording, const ResampleTargets& targets,
                           const ResampledTable& table, const Selection& selection, const Policies& policies) {
-  if (policies.fills_outside()) return;
+  if (policies.outside == "hold" || policies.outside == "extrapolate") return;
   const auto count = static_cast<std::int64_t>(targets.times.size());
   const auto [first, last] = std::minmax_element(recording.times.begin(), recording.times.end());
   const auto [from, to] = std::minmax_element(targets.times.begin(), targets.times.end());

@@ -16,7 +16,7 @@ std::string_view to_string(TimeChoice choice) {
 }
 
 std::string_view to_string(UnitSource source) {
-  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "dates", "usual"};
+  static constexpr std::string_view names[] = {"format", "option", "name", "only fit", "dates", "step", "usual"};
   return enum_name(names, source);
 }
 

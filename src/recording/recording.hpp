@@ -61,9 +61,10 @@ enum class UnitSource : std::uint8_t {
   format,    // TUM, KITTI, ISO 8601, datetime64, a pair of seconds and nanoseconds
   option,    // TimeOptions::unit
   name,      // "timestamp [ns]", or a name that one recorder uses for one unit
-  only_fit,  // the timestamps are too large for every other unit
+  only_fit,  // the timestamps are too large for every larger unit
   dates,     // in no other unit are they dates from 1990 to 2100
-  usual,     // no source: integers of an array are nanoseconds, all else is seconds
+  step,      // whole numbers step in it like the samples of a recorder
+  usual,     // no source: seconds
 };
 
 /// "format", "option", "known name", "only array", "only dates", "position"; "format", "option", "name", "only fit",
@@ -80,6 +81,7 @@ struct TimeColumn {
   TimeForm form = TimeForm::number;
   TimeChoice choice = TimeChoice::position;
   UnitSource unit_source = UnitSource::usual;
+  std::string unit_doubt{};         // why the unit may be another one; else empty
   bool coarse = false;              // floating-point numbers of fewer than 64 bits
   std::string second_name{};        // of a pair: the column or array of nanoseconds
   std::size_t second_position = 0;  // of a pair

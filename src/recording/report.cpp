@@ -21,8 +21,9 @@ std::string unit_text(const TimeColumn& time, std::string_view option) {
   constexpr std::string_view texts[] = {"unit by the format",
                                         "",
                                         "unit by the name",
-                                        "no other unit fits timestamps of this size",
+                                        "no larger unit fits timestamps of this size",
                                         "in no other unit are these dates from 1990 to 2100",
+                                        "unit by the size of the steps",
                                         "unit assumed"};
   return std::string(enum_name(texts, time.unit_source));
 }

@@ -32,10 +32,6 @@ struct Policies {
   Duplicates duplicates = Duplicates::error;
   std::int64_t max_gap = 0;  // nanoseconds, 0: no limit
   bool drop_gaps = false;
-
-  bool drops_outside() const { return outside == "drop"; }
-  /// Targets outside the recording get a value.
-  bool fills_outside() const { return outside == "hold" || outside == "extrapolate"; }
 };
 
 /// Throws Error bad_parameter.
@@ -168,6 +164,7 @@ struct GivenTargets {
   std::string where{};           // for messages
   std::string text{};            // for the summary: "FILE, column 't' in s"
   std::vector<Note> warnings{};  // of reading them
+  TimeColumn time{};             // how they were given
 };
 
 /// Target times of all episodes one after the other, and where each episode's start.

@@ -33,13 +33,8 @@ void check_precision(const Array& array, const std::string& where) {
          "a type that resolves the mean step");
 }
 
-[[noreturn]] void fail_time(const std::string& where, std::int64_t row, const std::string& got, ParseResult result,
+[[noreturn]] void fail_time(const std::string& place, const std::string& got, ParseResult result,
                             const TimeColumn& time) {
-  const std::string place = where + ": row " + std::to_string(row);
-  if (result == ParseResult::not_a_number)
-    fail(ErrorCode::bad_text, place, "'" + got + "'",
-         time.form == TimeForm::iso8601 ? "an ISO 8601 time as in the rows before"
-                                        : "a time in " + std::string(to_string(time.unit)));
   const bool finite = result != ParseResult::not_finite;
   const std::string unit = time.form == TimeForm::iso8601 ? "" : " " + std::string(to_string(time.unit));
   fail(finite ? ErrorCode::time_overflow : ErrorCode::times_not_finite, place, got + unit,
@@ -47,81 +42,97 @@ void check_precision(const Array& array, const std::string& where) {
        finite && time.form == TimeForm::number ? "Name the unit with --time-unit." : "");
 }
 
-constexpr std::int64_t kLooked = 1000;  // rows whose size and step tell the unit
-
-/// The first times of an array of numbers, or of text with numbers, and the last one.
-std::vector<double> some_numbers(const Array& array) {
+/// Those of the first rows and the last one, as far as they are numbers.
+template <class Number>
+std::vector<double> some_numbers(std::int64_t rows, Number number) {
+  constexpr std::int64_t kLooked = 1000;
   std::vector<double> numbers;
-  const auto add = [&](std::int64_t i) {
-    double value = 0;
-    if (array.type.kind != ElementKind::text)
-      numbers.push_back(element_f64(array, i));
-    else if (parse_real(element_text(array, i), value) == ParseResult::good)
-      numbers.push_back(value);
-  };
-  for (std::int64_t i = 0; i < std::min(kLooked, array.size()); ++i) add(i);
-  if (array.size() > kLooked) add(array.size() - 1);
+  for (std::int64_t i = 0; i < rows; i = i + 1 < kLooked ? i + 1 : std::max(i + 1, rows - 1))
+    if (const std::optional<double> value = number(i)) numbers.push_back(*value);
   return numbers;
 }
 
-void set_unit(const Array& array, const TimeOptions& options, std::string_view name, TimeColumn& time) {
-  if (array.type.kind == ElementKind::time) {
-    time.form = TimeForm::datetime64;
-    time.unit = unit_of_datetime(array.type);
-    time.unit_source = UnitSource::format;
-  } else if (options.unit) {
-    time.unit = *options.unit;
-    time.unit_source = UnitSource::option;
-  } else if (const auto named = unit_in_name(name)) {
-    time.unit = *named;
-    time.unit_source = UnitSource::name;
-  } else {
-    time.unit = time.integer ? TimeUnit::nanoseconds : TimeUnit::seconds;
-    time.unit_source = UnitSource::usual;
-    if (const auto unit = unit_of_dates(some_numbers(array), time.unit)) {
-      time.unit = *unit;
-      time.unit_source = UnitSource::dates;
-    }
+/// The unit by an option, the name, or values. number(i): of row i, nothing where it is none.
+template <class Number>
+void set_unit(std::int64_t rows, Number number, const TimeOptions& options, std::string_view name, TimeColumn& time) {
+  if (options.unit || unit_in_name(name)) {
+    time.unit = options.unit ? *options.unit : *unit_in_name(name);
+    time.unit_source = options.unit ? UnitSource::option : UnitSource::name;
+    return;
   }
+  const FoundUnit found = find_unit(some_numbers(rows, number), time.integer);
+  time.unit = found.unit;
+  time.unit_source = found.source;
+  time.unit_doubt = found.doubt;
 }
 
-/// Dates as text, and numbers as text.
-std::vector<std::int64_t> text_times(const Array& array, const std::string& where, const TimeOptions& options,
-                                     std::string_view name, TimeColumn& time) {
-  std::vector<std::int64_t> times(static_cast<std::size_t>(array.size()));
-  const bool dates = !times.empty() && looks_like_date(element_text(array, 0));
-  if (dates) {
-    time.form = TimeForm::iso8601;
-    time.unit_source = UnitSource::format;
-  } else {
-    set_unit(array, options, name, time);
-  }
-  for (std::int64_t row = 0; row < array.size(); ++row) {
-    const std::string text = element_text(array, row);
-    std::int64_t& to = times[static_cast<std::size_t>(row)];
-    IsoStyle style;
-    const ParseResult result = dates ? parse_iso_time(text, to, style) : parse_time(text, time.unit, to);
-    if (result != ParseResult::good) fail_time(where, row, text, result, time);
-    if (row == 0) time.iso = style;
-    if (dates && style.zone.empty() != time.iso.zone.empty())
-      fail(ErrorCode::bad_text, where + ": row " + std::to_string(row), "'" + display_text(text) + "'",
-           time.iso.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
-  }
-  return times;
+/// Those of an array of text.
+std::vector<std::int64_t> text_array_times(const Array& array, const std::string& where, const TimeOptions& options,
+                                           std::string_view name, TimeColumn& time) {
+  std::string text;
+  const auto place = [&](std::int64_t row) { return where + ": row " + std::to_string(row); };
+  return text_times({.rows = array.size(),
+                     .text = [&](std::int64_t row) -> std::string_view { return text = element_text(array, row); },
+                     .place = place,
+                     .refuse =
+                         [&](std::int64_t row, const std::string& needed) {
+                           fail(ErrorCode::bad_text, place(row), "'" + display_text(element_text(array, row)) + "'",
+                                needed);
+                         }},
+                    options, name, time);
 }
 
 }  // namespace
 
+std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& options, std::string_view name,
+                                     TimeColumn& time) {
+  std::vector<std::int64_t> times(static_cast<std::size_t>(texts.rows));
+  const bool dates = !times.empty() && looks_like_date(texts.text(0));
+  time.integer = !dates && !texts.real;
+  for (std::int64_t row = 0; time.integer && row < texts.rows; ++row) time.integer = is_whole(texts.text(row));
+  if (dates) {
+    time.form = TimeForm::iso8601;
+    time.unit_source = UnitSource::format;
+  } else {
+    const auto number = [&](std::int64_t row) -> std::optional<double> {
+      double value = 0;
+      return parse_real(texts.text(row), value) == ParseResult::good ? std::optional(value) : std::nullopt;
+    };
+    set_unit(texts.rows, number, options, name, time);
+  }
+  for (std::int64_t row = 0; row < texts.rows; ++row) {
+    const std::string_view text = texts.text(row);
+    std::int64_t& to = times[static_cast<std::size_t>(row)];
+    IsoStyle style;
+    const ParseResult result = dates ? parse_iso_time(text, to, style) : parse_time(text, time.unit, to);
+    if (result == ParseResult::not_a_number)
+      texts.refuse(row,
+                   dates ? "an ISO 8601 time as in the rows before" : "a time in " + std::string(to_string(time.unit)));
+    if (result != ParseResult::good) fail_time(texts.place(row), display_text(text), result, time);
+    if (row == 0) time.iso = style;
+    if (dates && style.zone.empty() != time.iso.zone.empty())
+      texts.refuse(row, time.iso.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
+  }
+  return times;
+}
+
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const TimeOptions& options,
                                       std::string_view name, TimeColumn& time) {
   if (array.shape.size() != 1) fail(ErrorCode::shape_mismatch, where, array.text(), "times of shape (rows,)");
-  if (array.type.kind == ElementKind::text) return text_times(array, where, options, name, time);
+  if (array.type.kind == ElementKind::text) return text_array_times(array, where, options, name, time);
   if (array.type.kind == ElementKind::boolean || array.type.kind == ElementKind::row)
     fail(ErrorCode::unsupported_file_dtype, where, array.text(),
          "times as integers, floating-point numbers, datetime64 or text");
   time.integer = array.type.kind != ElementKind::real;
   time.coarse = !time.integer && array.type.bytes < 8;
-  set_unit(array, options, name, time);
+  if (array.type.kind == ElementKind::time) {
+    time.form = TimeForm::datetime64;
+    time.unit = unit_of_datetime(array.type);
+    time.unit_source = UnitSource::format;
+  } else {
+    const auto number = [&](std::int64_t row) { return std::optional(element_f64(array, row)); };
+    set_unit(array.size(), number, options, name, time);
+  }
   check_precision(array, where);
   std::vector<std::int64_t> times(static_cast<std::size_t>(array.size()));
   const std::int64_t scale = nanoseconds_of(time.unit);
@@ -145,32 +156,89 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
         got = "NaT, in";
       }
     }
-    if (result != ParseResult::good) fail_time(where, index, got, result, time);
+    if (result != ParseResult::good) fail_time(where + ": row " + std::to_string(index), got, result, time);
   }
   return times;
 }
 
-std::optional<TimeUnit> unit_of_dates(std::span<const double> times, TimeUnit usual) {
-  constexpr double kFirst = 631'152'000, kLast = 4'102'444'800;  // 1990 and 2100, in seconds since 1970
-  constexpr double kSlow = 2, kFast = 1e-5;                      // seconds between the samples of a recorder
-  if (times.empty()) return {};
-  const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+namespace {
+
+double seconds_of(TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); }
+
+/// The median of the steps forward; of a single time its distance from 0.
+double median_step(std::span<const double> times) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < times.size(); ++i)
     if (times[i] > times[i - 1]) steps.push_back(times[i] - times[i - 1]);
-  if (!steps.empty())
-    std::nth_element(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2), steps.end());
-  const double step = steps.empty() ? 0 : steps[steps.size() / 2];
-  const auto seconds = [](TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); };
+  if (steps.empty()) return times.empty() ? 0 : std::abs(times[0]);
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return *middle;
+}
+
+// Steps of whole numbers below the first are seconds, below the second ms, below the third us. Recorders have 0.1 Hz to
+// 2 kHz, which is then what each unit holds.
+constexpr double kSecondSteps = 10, kMillisecondSteps = 500, kMicrosecondSteps = 500'000;
+
+TimeUnit unit_of_step(double step) {
+  if (step < kSecondSteps) return TimeUnit::seconds;
+  if (step < kMillisecondSteps) return TimeUnit::milliseconds;
+  return step < kMicrosecondSteps ? TimeUnit::microseconds : TimeUnit::nanoseconds;
+}
+
+/// The other unit that such a step may have: ms for a few whole seconds, ns for the periods of audio.
+std::optional<TimeUnit> other_unit_of_step(double step) {
+  if (step < kSecondSteps) return TimeUnit::milliseconds;
+  for (const double hz : {8e3, 11'025.0, 16e3, 22'050.0, 32e3, 44.1e3, 48e3, 96e3})
+    if (std::abs(step - 1e9 / hz) < 1) return TimeUnit::nanoseconds;
+  return {};
+}
+
+/// The unit in which times are dates from 1990 to 2100; nothing where there is none, or where they step like the
+/// samples of a recorder in the `usual` unit and hardly so in that one.
+std::optional<TimeUnit> unit_of_dates(double least, double greatest, double step, TimeUnit usual) {
+  constexpr double kFirst = 631'152'000, kLast = 4'102'444'800;  // 1990 and 2100, in seconds since 1970
+  constexpr double kSlow = 2, kFast = 1e-5;                      // seconds between the samples of a recorder
+  constexpr double kSlowest = 60;                                // of one that counts seconds since 1970
   for (const TimeUnit unit :
        {TimeUnit::seconds, TimeUnit::milliseconds, TimeUnit::microseconds, TimeUnit::nanoseconds}) {
-    if (!(*least * seconds(unit) >= kFirst && *greatest * seconds(unit) <= kLast)) continue;
-    const bool slow = step * seconds(unit) > kSlow;
-    const double usual_step = step * seconds(usual);
+    if (!(least * seconds_of(unit) >= kFirst && greatest * seconds_of(unit) <= kLast)) continue;
+    const bool slow = step * seconds_of(unit) > (unit == TimeUnit::seconds ? kSlowest : kSlow);
+    const double usual_step = step * seconds_of(usual);
     if (slow && unit != usual && usual_step >= kFast && usual_step <= kSlow) return {};
     return unit;
   }
   return {};
+}
+
+}  // namespace
+
+FoundUnit find_unit(std::span<const double> times, bool whole) {
+  FoundUnit found;
+  if (times.empty()) return found;
+  const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+  const double step = median_step(times);
+  if (whole) found.unit = unit_of_step(step);
+  if (found.unit != TimeUnit::seconds) found.source = UnitSource::step;
+  const double one = times.size() == 1 ? 0 : step;
+  if (const auto dates = unit_of_dates(*least, *greatest, one, found.unit)) return {*dates, UnitSource::dates, {}};
+  const double largest = std::max(std::abs(*least), std::abs(*greatest));
+  for (const TimeUnit smaller : {TimeUnit::milliseconds, TimeUnit::microseconds, TimeUnit::nanoseconds})
+    if (smaller > found.unit && largest * seconds_of(found.unit) > 0x1p63 * 1e-9)
+      found = {smaller, UnitSource::only_fit, {}};
+  const auto other =
+      whole && times.size() > 1 && found.source != UnitSource::only_fit ? other_unit_of_step(step) : std::nullopt;
+  if (other)
+    found.doubt = "steps by " + real_text(step) + ", which was read as " + std::string(to_string(found.unit)) +
+                  " and may as well be " + std::string(to_string(*other));
+  return found;
+}
+
+TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit) {
+  const auto number = [&](std::int64_t row) {
+    return std::optional(static_cast<double>(nanoseconds[static_cast<std::size_t>(row)]) * 1e-9 / seconds_of(unit));
+  };
+  return find_unit(some_numbers(static_cast<std::int64_t>(nanoseconds.size()), number), true).unit;
 }
 
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
@@ -209,10 +277,13 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
   return chosen;
 }
 
-void warn_of_zone(Recording& recording, const TimeOptions& options) {
+void warn_of_times(Recording& recording, const TimeOptions& options) {
   const TimeColumn& time = recording.time;
-  if (time.form != TimeForm::iso8601) return;
   const std::string name = "'" + display_text(time.name) + "'";
+  if (!time.unit_doubt.empty())
+    recording.warnings.push_back({"unit_ambiguous", recording.where + ": the time " + name + " " + time.unit_doubt +
+                                                        " (--time-unit says which)"});
+  if (time.form != TimeForm::iso8601) return;
   if (time.iso.zone.empty())
     recording.warnings.push_back(
         {"zone_assumed", recording.where + ": times of " + name + " have no zone and were read as UTC"});
@@ -303,49 +374,6 @@ std::vector<std::int64_t> array_offsets(const Array& array, const std::string& w
   if (offsets.front() != 0 || offsets.back() != rows)
     fail("offsets from " + std::to_string(offsets.front()) + " to " + std::to_string(offsets.back()));
   return offsets;
-}
-
-namespace {
-
-/// How to tell objects apart whose rows alternate: a column of text or whole numbers that has other values in two
-/// neighbouring rows, and each of them in other rows too.
-std::string group_hint(const Recording& recording, std::int64_t row) {
-  for (const Column& column : recording.columns) {
-    const ElementKind kind = column.data.type.kind;
-    if (column.width() != 1 || (kind != ElementKind::text && kind != ElementKind::integer)) continue;
-    const auto value = [&](std::int64_t at) {
-      return kind == ElementKind::text ? element_text(column.data, at) : element_digits(column.data, at);
-    };
-    const std::string before = value(row - 1), now = value(row);
-    std::int64_t same[2] = {0, 0};
-    for (std::int64_t other = 0; other < recording.rows(); ++other) {
-      const std::string there = value(other);
-      same[0] += there == before;
-      same[1] += there == now;
-    }
-    if (before != now && same[0] > 1 && same[1] > 1)
-      return "If the rows of each value of '" + display_text(column.name) + "' belong together, pass --group '" +
-             display_text(column.name) + "'.";
-  }
-  return "";
-}
-
-}  // namespace
-
-void check_order(const Recording& recording, bool allow_duplicates) {
-  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
-    for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
-      const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
-      const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
-      if (now < before)
-        fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
-             "times that increase from row to row", group_hint(recording, row));
-      if (now == before && !allow_duplicates) {
-        const std::string hint = group_hint(recording, row);
-        fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",
-             !hint.empty() ? hint : "Remove one of the two, or pass --duplicates last: the later sample then wins.");
-      }
-    }
 }
 
 }  // namespace tmaops::recording

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,8 +15,7 @@
 namespace tmaops::recording {
 
 struct TimeOptions {
-  std::optional<TimeUnit> unit{};  // otherwise: a unit in the column's name such as "[ns]", else integers of an array
-                                   // are nanoseconds and all else is seconds
+  std::optional<TimeUnit> unit{};  // otherwise: a unit in the column's name such as "[ns]", else as find_unit() says
   std::string name{};              // array or column; otherwise one of the usual names
   bool only_times = false;         // no columns are wanted: a single array is the times, whatever its name
   std::string option = "--times-array";  // what messages name as the way to say it
@@ -35,10 +35,31 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
 ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
                              std::optional<std::size_t> dates = {});
 
-/// The unit in which times, in their order, are dates from 1990 to 2100; nothing where there is none, or where they
-/// step like the samples of a recorder in the `usual` unit and hardly so in that one.
-std::optional<TimeUnit> unit_of_dates(std::span<const double> times, TimeUnit usual);
+/// The unit of numbers that nothing states.
+struct FoundUnit {
+  TimeUnit unit = TimeUnit::seconds;
+  UnitSource source = UnitSource::usual;
+  std::string doubt{};  // what the warning says where another unit is as likely
+};
+/// The only place that infers units, for every source of recordings. times: the first ones in their order, and the last
+/// one. Dates from 1990 to 2100 have the unit in which they are that. Else real numbers are seconds, and whole ones
+/// have the unit in which they step like the samples of a recorder; a smaller one where 64 bits of nanoseconds ask for
+/// it.
+FoundUnit find_unit(std::span<const double> times, bool whole);
+/// The unit that a reader infers for these times, written as whole numbers of `unit`.
+TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit);
 
+/// Texts that hold times: dates of ISO 8601, or numbers. text: of a row, valid until the next call. refuse: throws,
+/// with what the row should have.
+struct TimeTexts {
+  std::int64_t rows = 0;
+  std::function<std::string_view(std::int64_t)> text{};
+  std::function<std::string(std::int64_t)> place{};
+  std::function<void(std::int64_t, const std::string&)> refuse{};
+  bool real = false;  // whole numbers are real ones that happen to be whole
+};
+std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& options, std::string_view name,
+                                     TimeColumn& time);
 /// The times of an array of one dimension, in options.unit or else in the unit of its type or name. Throws Error
 /// times_not_finite, time_precision (f32 too coarse for its timestamps), time_overflow (does not fit in int64
 /// nanoseconds), shape_mismatch, unsupported_file_dtype.
@@ -47,8 +68,9 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
 /// The times of two arrays of whole seconds and nanoseconds.
 std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& nanoseconds,
                                      const std::string& where);
-/// Warns of dates without a zone, which were read as UTC, and of a unit that does not apply to dates.
-void warn_of_zone(Recording& recording, const TimeOptions& options);
+/// Warns of a unit that may be another one, of dates without a zone, which were read as UTC, and of a unit that does
+/// not apply to dates.
+void warn_of_times(Recording& recording, const TimeOptions& options);
 /// Adds whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
 std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds);
 /// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.

@@ -48,6 +48,11 @@ void warn_of_targets(const Options& options, const Recording& recording, const G
                      const ResampleTargets& targets, const Steps& steps, const TargetWindow& window,
                      std::vector<Note>& warnings) {
   if (given != nullptr) warnings.insert(warnings.end(), given->warnings.begin(), given->warnings.end());
+  if (given != nullptr && given->time.unit_source == UnitSource::step && given->time.unit != recording.time.unit)
+    warnings.push_back({"target_unit", given->option + " is in " + std::string(to_string(given->time.unit)) +
+                                           " by the size of its steps, and the recording in " +
+                                           std::string(to_string(recording.time.unit)) + " (" + given->unit_option +
+                                           " says which)"});
   const auto rows = static_cast<double>(recording.rows()), count = static_cast<double>(targets.times.size());
   const bool cut = !options.start.empty() || !options.end.empty();
   if (options.hz && ((!cut && rows >= 2 && count < kFewestPerSample * rows) || count > kMostPerSample * rows))

@@ -93,6 +93,10 @@ def clocks() -> dict[str, tuple[dict[str, np.ndarray], str]]:
         "real milliseconds since 1970": ({"time": real * 1e3}, "ms"),
         "microseconds since 1970": ({"ts": ns // 10**3}, "us"),
         "nanoseconds since 1970": ({"header.stamp": ns}, "ns"),
+        "whole seconds": ({"t": steps}, "s"),
+        "whole milliseconds": ({"t": steps * 125}, "ms"),
+        "whole microseconds": ({"t": steps * 125_000}, "us"),
+        "whole nanoseconds": ({"t": steps * 125 * 10**6}, "ns"),
         "milliseconds by name": ({"t_ms": steps * 125}, "ms"),
         "microseconds by name": ({"timestamp [us]": steps * 125_000}, "us"),
         "nanoseconds by name": ({"elapsed_ns": steps * 125 * 10**6}, "ns"),
@@ -405,9 +409,12 @@ def test_every_door_reads_times_alike(door, clock, tmp_path):
         pytest.skip("HDF5 has no such type, and its times are one dataset")
     columns = {**times, "x": wave(1), "yaw": wrapped(2 * np.pi, -np.pi)}
     hz = 0.7 if clock.startswith("whole seconds") else 7
+    doubtful = clock in ("whole seconds", "whole microseconds")  # 8 Hz in us is 8 kHz in ns
     wanted, report = by_dictionary(columns, hz=hz)
     got, said = through(door, columns, tmp_path, hz=hz)
     assert report["time"]["unit"] == unit
+    for report_of_a_door in (report, said):
+        assert ("unit_ambiguous" in [note["id"] for note in report_of_a_door["warnings"]]) == doubtful
     assert report["rows"] == len(got["x"]) == int((ROWS - 1) * (1 if hz < 1 else STEP) * hz) + 1
     for name in ("x", "yaw"):
         assert got[name].tobytes() == wanted[name].tobytes(), name

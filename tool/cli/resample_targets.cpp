@@ -22,7 +22,7 @@ io::Recording read_target_file(const ResampleCommand& command, const std::filesy
       file.time.choice = io::TimeChoice::format;
       file.time.unit_source = io::UnitSource::format;  // a trajectory is in seconds
     }
-    if (options.unit || command.time_unit.empty() || file.time.unit_source != io::UnitSource::usual) return file;
+    if (options.unit || command.time_unit.empty() || file.time.unit_source < io::UnitSource::step) return file;
     options.unit = io::parse_time_unit(command.time_unit);
     return io::read_times_only(path, options);
   } catch (const Error& error) {
@@ -45,6 +45,7 @@ std::optional<recording::GivenTargets> read_targets(const ResampleCommand& comma
                                 .option = command.times ? "--times" : "--like",
                                 .unit_option = command.times ? "--times-unit" : "--like-unit",
                                 .where = display(path)};
+  given.time = file.time;
   const bool own_unit = !command.times_unit.empty() || !command.like_unit.empty();
   given.text = given.where + ", " +
                summarise_times(file, {}).text("--targets-array", own_unit ? given.unit_option : "--time-unit");

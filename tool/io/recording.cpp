@@ -119,10 +119,6 @@ Recording read_times_only(const std::filesystem::path& path, const ReadOptions& 
   return parse_recording(bytes, input_name(path), known);
 }
 
-std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options) {
-  return read_times_only(path, options).times;
-}
-
 void write_recording(OutputFile& file, const Recording& recording, FileFormat format, const WriteOptions& options) {
   if (format == FileFormat::npz) return write_npz_recording(file, recording, options);
   write_text_recording(file, recording, format, options);

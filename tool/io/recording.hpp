@@ -36,7 +36,7 @@ struct Recording : recording::Recording {
 struct ReadOptions {
   std::optional<FileFormat> format{};    // by the extension when not given
   std::optional<TimeUnit> unit{};        // of the times; otherwise: a unit in the column's name such as "[ns]", else
-                                         // integers of an archive are nanoseconds and all else is seconds
+                                         // as recording::find_unit() says
   std::string times_name{};              // array or column; otherwise one of the usual names, or
                                          // with only_times the only array
   bool only_times = false;               // as read_times sets it: no columns are wanted
@@ -67,7 +67,6 @@ Recording parse_recording(const Bytes& file, const std::string& where, const Rea
 /// Reads only the times: of a recording, of a plain npy array, or the first column of a text file. The recording has no
 /// columns, but its description of the times and its warnings.
 Recording read_times_only(const std::filesystem::path& path, const ReadOptions& options = {});
-std::vector<std::int64_t> read_times(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Writes a recording as npz, csv, TUM or KITTI, compressed where the file's name ends in .gz or .zst. Throws Error
 /// bad_parameter when it lacks a column of the format.

@@ -67,73 +67,16 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
            "a number from 1 to " + std::to_string(table.columns));
 }
 
-[[noreturn]] void fail_time(const Table& table, std::size_t row, std::size_t column, ParseResult result,
-                            const std::string& unit) {
-  const std::string_view text = table.at(row, column).text;
-  if (result == ParseResult::not_a_number)
-    fail_field(table, row, column, unit.empty() ? "an ISO 8601 time as in the rows before" : "a time in " + unit);
-  if (result == ParseResult::not_finite)
-    fail(ErrorCode::times_not_finite, table.place(row, column), "'" + display_text(text) + "'", "a finite time");
-  fail(ErrorCode::time_overflow, table.place(row, column), display_text(text) + (unit.empty() ? "" : " " + unit),
-       kTimeRange,
-       unit.empty() ? "" : "Name the unit with --time-unit: timestamps of this size are usually ns, us or ms.");
-}
-
-/// Reads all times in one unit. Returns the row of the first field that is no time, or the number of rows.
-std::size_t parse_numbers(const Table& table, std::size_t column, TimeUnit unit, std::vector<std::int64_t>& times,
-                          ParseResult& result) {
-  for (std::size_t row = 0; row < times.size(); ++row) {
-    result = parse_time(table.at(row, column).text, unit, times[row]);
-    if (result != ParseResult::good) return row;
-  }
-  return times.size();
-}
-
-/// Numbers of the first rows and the last one, as far as they are numbers.
-std::vector<double> first_numbers(const Table& table, std::size_t column) {
-  constexpr std::size_t kRows = 1000;
-  std::vector<double> numbers;
-  for (std::size_t row = 0; row < table.rows(); row = row + 1 < kRows ? row + 1 : std::max(row + 1, table.rows() - 1)) {
-    double value = 0;
-    if (parse_real(table.at(row, column).text, value) == ParseResult::good) numbers.push_back(value);
-  }
-  return numbers;
-}
-
-// Times without a stated unit are seconds, unless they are dates in another unit, or so large that only nanoseconds can
-// hold them.
-void parse_number_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
-  TimeColumn& time = recording.time;
-  if (options.unit) {
-    time.unit = *options.unit;
-    time.unit_source = UnitSource::option;
-  } else if (const auto named = table.names.empty() ? std::nullopt : unit_in_name(table.names[column])) {
-    time.unit = *named;
-    time.unit_source = UnitSource::name;
-  }
-  if (time.unit_source == UnitSource::usual)
-    if (const auto unit = unit_of_dates(first_numbers(table, column), time.unit)) {
-      time.unit = *unit;
-      time.unit_source = *unit == TimeUnit::nanoseconds ? UnitSource::only_fit : UnitSource::dates;
-    }
-  ParseResult result = ParseResult::good;
-  std::size_t row = parse_numbers(table, column, time.unit, recording.times, result);
-  if (result == ParseResult::out_of_range && time.unit_source == UnitSource::usual) {
-    std::int64_t unused = 0;
-    std::vector<std::int64_t> nanoseconds(recording.times.size());
-    ParseResult other = ParseResult::good;
-    if (parse_time(table.at(row, column).text, TimeUnit::microseconds, unused) == ParseResult::out_of_range &&
-        parse_numbers(table, column, TimeUnit::nanoseconds, nanoseconds, other) == nanoseconds.size()) {
-      recording.times = std::move(nanoseconds);
-      time.unit = TimeUnit::nanoseconds;
-      time.unit_source = UnitSource::only_fit;
-      row = recording.times.size();
-    }
-  }
-  if (row < recording.times.size()) fail_time(table, row, column, result, std::string(to_string(time.unit)));
-  time.integer = true;
-  for (row = 0; time.integer && row < recording.times.size(); ++row)
-    time.integer = table.at(row, column).text.find_first_of(".eE") == std::string_view::npos;
+void parse_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
+  const auto at = [](std::int64_t row) { return static_cast<std::size_t>(row); };
+  recording.times = recording::text_times(
+      {.rows = static_cast<std::int64_t>(table.rows()),
+       .text = [&](std::int64_t row) { return std::string_view(table.at(at(row), column).text); },
+       .place = [&](std::int64_t row) { return table.place(at(row), column); },
+       .refuse = [&](std::int64_t row, const std::string& needed) { fail_field(table, at(row), column, needed); },
+       .real = recording.format == FileFormat::tum},
+      options.times(), table.names.empty() ? "" : table.names[column], recording.time);
+  if (!counts_rows(recording.time.name)) warn_of_times(recording, options.times());  // that has a warning of its own
 }
 
 // Whole numbers of a tick that has no unit. They are said, and written, in microseconds.
@@ -142,29 +85,12 @@ void parse_ticks(Recording& recording, const Table& table, std::size_t column, s
     const auto number = parse_integer(table.at(row, column).text);
     if (!number) fail_field(table, row, column, "a whole number");
     if (__builtin_mul_overflow(*number, tick, &recording.times[row]))
-      fail_time(table, row, column, ParseResult::out_of_range, "");
+      fail(ErrorCode::time_overflow, table.place(row, column), display_text(table.at(row, column).text), kTimeRange);
   }
   recording.time.integer = true;
   recording.time.unit = TimeUnit::microseconds;
   recording.time.unit_source = UnitSource::format;
   recording.time.name = name_with_unit(recording.time.name, recording.time.unit);
-}
-
-void parse_iso_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
-  TimeColumn& time = recording.time;
-  time.form = TimeForm::iso8601;
-  time.unit_source = UnitSource::format;
-  IsoStyle first;
-  for (std::size_t row = 0; row < recording.times.size(); ++row) {
-    IsoStyle style;
-    const ParseResult result = parse_iso_time(table.at(row, column).text, recording.times[row], style);
-    if (result != ParseResult::good) fail_time(table, row, column, result, "");
-    if (row == 0) first = style;
-    if (style.zone.empty() != first.zone.empty())
-      fail_field(table, row, column, first.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
-  }
-  time.iso = first;
-  warn_of_zone(recording, options.times());
 }
 
 void parse_pair_times(Recording& recording, const Table& table, const ChosenTimes& chosen) {
@@ -272,12 +198,10 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   if (chosen.second) {
     recording.time.second_position = *chosen.second;
     parse_pair_times(recording, table, chosen);
-  } else if (table.rows() != 0 && looks_like_date(table.at(0, chosen.index).text)) {
-    parse_iso_times(recording, table, chosen.index, options);
   } else if (above.tick != 0 && !options.unit && recording.time.name == above.time) {
     parse_ticks(recording, table, chosen.index, above.tick);
   } else {
-    parse_number_times(recording, table, chosen.index, options);
+    parse_times(recording, table, chosen.index, options);
   }
   if (tum) {
     const bool dates = recording.time.unit_source == UnitSource::dates && recording.time.unit == TimeUnit::seconds;

@@ -28,7 +28,7 @@ std::vector<std::int64_t> read_kitti_times(const std::string& where, const ReadO
          "the file of their times, one timestamp in seconds per line", "Name it with --kitti-times.");
   ReadOptions times;
   times.format = FileFormat::csv;
-  return read_times(*options.kitti_times, times);
+  return read_times_only(*options.kitti_times, times).times;
 }
 
 }  // namespace

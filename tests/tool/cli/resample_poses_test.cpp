@@ -27,7 +27,7 @@ class ResamplePoses : public ResampleCommandTest {
   }
 };
 
-const char* kPlanar = "timestamp,tx,ty,tz,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n1,1.5,0.5,0,0,0,0.9,0.436\n";
+const char* kPlanar = "timestamp,tx,ty,tz,qx,qy,qz,qw\n0.0,0,0,0,0,0,0,1\n1.0,1.5,0.5,0,0,0,0.9,0.436\n";
 
 TEST_F(ResamplePoses, a_planar_drive_written_with_whole_zeros_is_slerped) {
   const auto done = at(file("p.csv", kPlanar), "0.5\n");
@@ -81,7 +81,7 @@ TEST_F(ResamplePoses, arrays_named_like_quaternions_are_slerped) {
 TEST_F(ResamplePoses, quaternion_stands_for_every_one_that_is_recognised) {
   const std::string in =
       file("in.csv",
-           "t,left_qx,left_qy,left_qz,left_qw,orientation.x,orientation.y,orientation.z,orientation.w\n"
+           "t_s,left_qx,left_qy,left_qz,left_qw,orientation.x,orientation.y,orientation.z,orientation.w\n"
            "0,0,0,0,1,0,0,0,1\n1,0,0,1,0,0,0,1,0\n");
   const auto held = at(in, "0.5\n", {"--mode", "quaternion=previous"});
   EXPECT_EQ(values(held, "left_qw"), Values{1});
@@ -107,7 +107,7 @@ TEST_F(ResamplePoses, integers_of_an_archive_stay_integers) {
 }
 
 TEST_F(ResamplePoses, four_columns_of_norm_1_that_nobody_named_are_a_warning) {
-  std::string csv = "t,a,b,c,d\n";
+  std::string csv = "t_s,a,b,c,d\n";
   for (int i = 0; i < 30; ++i)
     csv += std::to_string(i) + ",0," + std::to_string(std::sin(0.1 * i)) + ",0," + std::to_string(std::cos(0.1 * i)) +
            "\n";

@@ -74,7 +74,7 @@ TEST_F(ResampleRefusal, times_at_the_ends_of_int64) {
 }
 
 TEST_F(ResampleRefusal, an_absurd_number_of_targets) {
-  const string in = file("a.csv", "t,x\n0,0.0\n1000000000,1.0\n");  // nanoseconds that nobody declared
+  const string in = file("a.csv", "t,x\n0.5,0.0\n1000000000.5,1.0\n");  // nanoseconds that nobody declared
   expect_refused(ErrorCode::bad_parameter, {in, "-o", path("o.csv"), "--hz", "30"}, {"--time-unit"});
   expect_done({in, "-o", path("o.csv"), "--hz", "30", "--time-unit", "ns"}, path("o.csv"));
 }

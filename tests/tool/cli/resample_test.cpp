@@ -35,7 +35,7 @@ TEST_F(ResampleCommand, a_tum_trajectory_gets_lerp_and_shortest_arc_slerp) {
 
 TEST_F(ResampleCommand, a_grid_does_not_drift) {
   const auto recording =
-      expect_done({file("in.csv", "t,x\n0,0.0\n3600,1.0\n"), "-o", path("out.npz"), "--hz", "30"}, path("out.npz"));
+      expect_done({file("in.csv", "t_s,x\n0,0.0\n3600,1.0\n"), "-o", path("out.npz"), "--hz", "30"}, path("out.npz"));
   ASSERT_EQ(recording.times.size(), 108'001U);
   EXPECT_EQ(recording.times[1], 33'333'333);
   EXPECT_EQ(recording.times[108'000], 3'600'000'000'000);
@@ -235,7 +235,7 @@ TEST_F(ResampleCommand, times_keep_their_unit_in_another_format) {
 }
 
 TEST_F(ResampleCommand, json_is_on_stdout_and_says_what_happened) {
-  const std::string in = file("in.csv", "t,x,n\n0,0.0,1\n1,1.0,2\n");
+  const std::string in = file("in.csv", "t_s,x,n\n0,0.0,1\n1,1.0,2\n");
   const auto result = resample({in, "-o", path("out.csv"), "--times", file("t.txt", "0.5\n7\n"), "--json"});
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["schema"], 1);

@@ -50,16 +50,42 @@ TEST_F(ResampleTimes, the_column_its_unit_and_its_range_are_always_said) {
   EXPECT_EQ(time["median_step_ns"], 100'000'000);
 }
 
+TEST_F(ResampleTimes, whole_numbers_have_the_unit_of_a_recorder_in_text_and_arrays) {
+  for (const char* name : {"ms.npz", "ms.csv"}) {
+    EXPECT_EQ(run(milliseconds(name), {"--hz", "30", "--strict"}).rows(), 300);
+    expect_text(last.err, "'timestamp' in ms, 0.00 to 9.99 s", "unit by the size of the steps");
+  }
+}
+
 TEST_F(ResampleTimes, a_wrong_unit_is_a_warning) {
-  run(milliseconds("ms.npz"), {"--hz", "30"});
-  expect_text(last.err, "warning: 0.001 targets per sample", "--time-unit", "array 'timestamp' in ns, 0",
-              "unit assumed");
-  run(milliseconds("ms.csv"), {"--hz", "30"});
+  run(milliseconds("ms.npz"), {"--hz", "30", "--time-unit", "ns"});
+  expect_text(last.err, "warning: 0.001 targets per sample", "--time-unit", "array 'timestamp' in ns, 0");
+  run(milliseconds("ms.csv"), {"--hz", "30", "--time-unit", "s"});
   expect_text(last.err, "targets per sample", "The samples span 9990 s");
   run(milliseconds("ms.csv"), {"--hz", "30", "--time-unit", "ms"});
   EXPECT_EQ(last.err.find("warning"), std::string::npos) << last.err;
-  expect_refused(ErrorCode::warnings_refused, {milliseconds("ms.npz"), "-o", path("new.npz"), "--hz", "30", "--strict"},
+  expect_refused(ErrorCode::warnings_refused,
+                 {milliseconds("ms.npz"), "-o", path("new.npz"), "--hz", "30", "--time-unit", "ns", "--strict"},
                  {"targets per sample", "--strict"});
+}
+
+TEST_F(ResampleTimes, a_step_of_two_units_is_a_warning_that_names_the_option) {
+  const std::string frames = file("frames.csv", "t,x\n0,0.0\n5,1.0\n10,2.0\n");
+  run(frames, {"--hz", "1"});
+  expect_text(last.err, "warning:", "the time 't' steps by 5, which was read as s and may as well be ms (--time-unit");
+  run(frames, {"--hz", "1", "--time-unit", "s", "--strict"});
+  run(file("audio.csv", "t,x\n0,0.0\n22676,1.0\n45351,2.0\n"), {"--hz", "100"});
+  expect_text(last.err, "steps by 22676, which was read as us and may as well be ns");
+}
+
+TEST_F(ResampleTimes, an_inferred_unit_stands_in_the_name_where_the_result_would_be_read_otherwise) {
+  const auto times = [&](std::int64_t step) {
+    return archive("t.npz", {{"t", npy("<i8", "(3,)", raw(Times{0, step, 2 * step}))},
+                             {"x", npy("<f8", "(3,)", raw(Values{0, 1, 2}))}});
+  };
+  EXPECT_EQ(run(times(20), {"--hz", "200"}).time.name, "t_ms") << "5 ms would be read as 5 s";
+  EXPECT_EQ(run(times(20), {"--hz", "50"}).time.name, "t");
+  EXPECT_EQ(run(times(1'000'000), {"--hz", "5000"}).time.name, "t_ns");
 }
 
 TEST_F(ResampleTimes, a_usual_rate_is_no_warning) {
@@ -185,15 +211,17 @@ TEST_F(ResampleTimes, each_file_has_a_unit_of_its_own) {
   EXPECT_EQ(values(run(trajectory, {"--like", euroc, "--like-unit", "ns"}, "out.txt"), "tx"), (Values{1, 2}));
   const std::string in = file("in.csv", "t,x\n0,0.0\n4,4.0\n"), times = file("t.txt", "1000\n2000\n");
   EXPECT_EQ(values(run(in, {"--times", times, "--times-unit", "ms"}, "out.csv"), "x"), (Values{1, 2}));
-  expect_refused(ErrorCode::target_outside, {in, "-o", path("o.csv"), "--times", times},
+  expect_refused(ErrorCode::target_outside, {in, "-o", path("o.csv"), "--times", file("r.txt", "1000.0\n2000.0\n")},
                  {"--time-unit", "--times-unit"});
-  expect_refused(ErrorCode::target_outside, {in, "-o", path("o.csv"), "--like", file("l.csv", "t,x\n1000,1\n")},
+  expect_refused(ErrorCode::target_outside, {in, "-o", path("o.csv"), "--like", file("l.csv", "t,x\n1000.0,1\n")},
                  {"--time-unit", "--like-unit"});
+  run(in, {"--times", times}, "out.csv");
+  expect_text(last.err, "warning: --times is in us by the size of its steps, and the recording in s (--times-unit");
   expect_refused(ErrorCode::usage, {in, "-o", path("o.csv"), "--hz", "1", "--like-unit", "ms"}, {"--like-unit"});
 }
 
 TEST_F(ResampleTimes, targets_that_all_lie_outside_are_a_warning_even_when_they_are_held) {
-  const std::string in = file("in.csv", "t,x\n0,0.0\n4,4.0\n"), times = file("t.txt", "1000\n2000\n");
+  const std::string in = file("in.csv", "t,x\n0,0.0\n4,4.0\n"), times = file("t.txt", "1000.0\n2000.0\n");
   run(in, {"--times", times, "--outside", "hold"});
   expect_text(last.err, "warning: no target lies within the recording", "1000 s to 2000 s");
 }
