@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -53,7 +54,8 @@ def main(source, scratch, count):
             shutil.copytree(source, given)
             path = given / rng.choice(names)
             path.write_bytes(damaged(path.read_bytes(), rng))
-        print("seed", seed, file=sys.stderr, flush=True)
+        print("seed", seed, outcomes, file=sys.stderr, flush=True)
+        signal.alarm(60)  # ends the process, also inside a library
         try:
             tmaops.dataset.resample(
                 given, scratch / "out", hz=20, input_hz=10, workers=1, keep_going=rng.random() < 0.3
@@ -67,7 +69,8 @@ def main(source, scratch, count):
             if ".partial" in path.name:
                 print(f"seed {seed}: left {path.name}")
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    print(outcomes)
+    signal.alarm(0)
+    print("seed", count - 1, outcomes, file=sys.stderr)
 
 
 if __name__ == "__main__":

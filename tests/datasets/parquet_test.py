@@ -173,3 +173,18 @@ def test_images_that_no_codec_shrinks_are_written_without_and_old_names_of_list_
     }
     assert found["list.list.element"].has_dictionary_page and not found["text"].has_dictionary_page
     assert pq.read_table(tmp_path / "out.parquet").equals(table)
+
+
+def test_tables_without_rows_beside_others_cost_nothing(source, tmp_path):
+    """A file without rows is refused by its name alone, and left out where refused files are."""
+    path, table, _ = source
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "full.parquet")
+    pq.write_table(table.slice(0, 0), tmp_path / "in" / "none.parquet")
+    report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=40, workers=1)
+    assert report.episodes == 2 and report.done
+    wanted = tmaops.dataset.resample(path, tmp_path / "one.parquet", hz=40, workers=1)
+    assert report.rows_written == wanted.rows_written
+    assert pq.read_table(tmp_path / "out" / "full.parquet").equals(pq.read_table(tmp_path / "one.parquet"))
+    with pytest.raises(Refused, match="none.*no episode"):
+        tmaops.dataset.resample(tmp_path / "in" / "none.parquet", tmp_path / "none.parquet", hz=40, workers=1)
