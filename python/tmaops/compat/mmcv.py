@@ -20,7 +20,7 @@ _replaced = Replacements()
 
 
 class MultiScaleDeformableAttnFunction:
-    """mmcv's autograd function: its `apply` alone."""
+    """The autograd function of mmcv and of Deformable DETR: its `apply` alone."""
 
     @staticmethod
     def apply(
@@ -39,7 +39,7 @@ class MultiScaleDeformableAttnFunction:
 def multi_scale_deformable_attn_pytorch(
     value: Tensor, value_spatial_shapes: Tensor, sampling_locations: Tensor, attention_weights: Tensor
 ) -> Tensor:
-    """mmcv's function for the CPU."""
+    """The function of mmcv for the CPU, and of RT-DETR's own repository."""
     return folded(value, value_spatial_shapes, sampling_locations, attention_weights)
 
 
