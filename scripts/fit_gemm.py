@@ -200,11 +200,14 @@ def main() -> None:
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
     )
     (GEMM / "costs.inc").write_text(head + "\n".join(lines) + "\n")
-    chosen: dict[str, dict[str, str]] = {case: {"h100": choice} for case, choice in EARLIER.items()}
+    chosen: dict[str, dict[str, str]] = {case: dict.fromkeys(maps, choice) for case, choice in EARLIER.items()}
     for device, products in maps.items():
         fastest = fastest_choices(products)
         for case in needs_line(costs, products, device, fastest):
             chosen.setdefault(case, {})[device] = fastest[case]
+    for case in {one["case"] for one in maps["h100"]} - {one["case"] for one in maps["h200"]}:
+        if case in chosen:
+            chosen[case]["h200"] = chosen[case]["h100"]
     head = (
         "// What was fastest on an H100 and on an H200, where the costs may choose another tile.\n"
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
