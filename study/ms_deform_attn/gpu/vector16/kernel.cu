@@ -1,10 +1,9 @@
 // Version 2: adds to channel_per_thread loads of 16 bytes, as many threads per sample as its channels need (four for 32
 // f16 channels), and that each sample is worked out once: a thread reads four points of its item together and passes a
-// record of 16 bytes of each to the others through shared memory. A block works on as many heads as lie in 128 bytes:
-// neighbouring threads then read different banks of the L1.
+// record of each to the others through shared memory. The heads of a query follow each other: neighbouring
+// threads then read different banks of the L1.
 #include "device/shared_memory.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
-#include "ops/ms_deform_attn/forward/shared/deal.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
@@ -15,69 +14,21 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 
 constexpr int kThreads = 128;
 constexpr int kWarps = kThreads / device::kWarpThreads;
-/// 64 registers for 16-bit values; f32 with 64 spills a few bytes. Other GPUs than Hopper take up to 96.
-template <class Value>
-constexpr int kBlocksPerMultiprocessor = !device::kOnHopper   ? 5
-                                         : sizeof(Value) == 2 ? 8
-                                                              : 7;
-constexpr int kFlight = 2;  // samples under way per thread
-constexpr int kBatch = 4;   // neighbouring points of a level, which one thread works out
+constexpr int kBlocksPerMultiprocessor = device::kOnHopper ? 7 : 5;  // 72 or 96 registers
+constexpr int kFlight = 2;                                           // samples under way per thread
+constexpr int kBatch = 4;  // neighbouring points of a level, which one thread works out
 
-/// One side of a sample as the nearest place inside the level: pixels `base` and `base + 1` with weights 1 - part and
-/// part, both times `kept`, the share of the sample that lies inside. Skipped samples, infinite and NaN locations keep
-/// 0.
-struct Place {
-  int base = 0;
-  float part = 0;
-  float kept = 0;
-};
-
-__device__ __forceinline__ Place place(float location, int size) {
-  const float at = fmaf(location, static_cast<float>(size), -0.5f);
-  const float inside = fminf(fmaxf(at, 0.0f), static_cast<float>(size - 1));
-  Place result;
-  result.base = min(static_cast<int>(inside), max(size - 2, 0));
-  result.part = inside - static_cast<float>(result.base);
-  result.kept = fmaxf(1.0f - fabsf(at - inside), 0.0f);
-  return result;
-}
-
-/// A sample in four words: where its upper left pixel lies behind [n, 0, m, 0] in units of 16 bytes, the weight of the
-/// right column, and the attention weights of the two rows.
-struct alignas(16) Record {
+/// A sample: where its upper left pixel lies behind [n, 0, m, 0] in units of 16 bytes, and the weights of its pixels.
+struct Record {
   int offset;
-  float part;
-  float upper;
-  float lower;
+  float weight[4];
 };
 
 template <class Value>
 __device__ __forceinline__ Record record_of(const Call& call, const DeviceLevel& level, const Point3& point) {
-  Place across;
-  Place down;
-  if (call.nearest) {
-    const bool taken =
-        locate_nearest(point.x, level.width, across.base) && locate_nearest(point.y, level.height, down.base);
-    if (!taken) across.base = down.base = 0;
-    across.kept = down.kept = taken ? 1.0f : 0.0f;
-    // The four pixels of weight 0 beside and below the sample must lie inside the level.
-    across.part = across.base > max(level.width - 2, 0) ? 1.0f : 0.0f;
-    down.part = down.base > max(level.height - 2, 0) ? 1.0f : 0.0f;
-    across.base -= static_cast<int>(across.part);
-    down.base -= static_cast<int>(down.part);
-  } else {
-    across = place(point.x, level.width);
-    down = place(point.y, level.height);
-  }
-  const float weight = point.weight * (across.kept * down.kept);
-  Record record;
-  record.offset =
-      static_cast<int>(level.value_at / device::kPerVector<Value>) +
-      (down.base * level.pitch + across.base) * static_cast<int>(call.value.row / device::kPerVector<Value>);
-  record.part = across.part;
-  record.lower = weight * down.part;
-  record.upper = fmaf(-weight, down.part, weight);
-  return record;
+  const Corners corners = corners_of(point, level.height, level.width, call.nearest);
+  return {offset_of<Value>(call, level, corners),
+          {corners.weight[0], corners.weight[1], corners.weight[2], corners.weight[3]}};
 }
 
 /// The samples of a warp's batches: [point of the batch][thread that worked it out].
@@ -135,17 +86,6 @@ __device__ __forceinline__ void load_batch(const Call& call, std::int64_t locati
                  : Point3{};
 }
 
-template <class Value>
-__device__ __forceinline__ void add_corners(float (&sum)[device::kPerVector<Value>], const uint4 (&corner)[4],
-                                            const Record& record) {
-  const float upper_right = record.upper * record.part;
-  const float lower_right = record.lower * record.part;
-  device::add_scaled_16<Value>(sum, corner[0], fmaf(-record.upper, record.part, record.upper));
-  device::add_scaled_16<Value>(sum, corner[1], upper_right);
-  device::add_scaled_16<Value>(sum, corner[2], fmaf(-record.lower, record.part, record.lower));
-  device::add_scaled_16<Value>(sum, corner[3], lower_right);
-}
-
 /// Adds `count` samples whose records lie a warp's threads apart.
 template <class Value, int count>
 __device__ __forceinline__ void add_samples(float (&sum)[device::kPerVector<Value>], const uint4* map, const Map& level,
@@ -163,12 +103,14 @@ __device__ __forceinline__ void add_samples(float (&sum)[device::kPerVector<Valu
     corner[i][3] = device::load_16(lower + level.right);
   }
 #pragma unroll
-  for (int i = 0; i < count; ++i) add_corners<Value>(sum, corner[i], record[i]);
+  for (int i = 0; i < count; ++i)
+#pragma unroll
+    for (int k = 0; k < 4; ++k) device::add_scaled_16<Value>(sum, corner[i][k], record[i].weight[k]);
 }
 
 template <class Value, class Point>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
-    kernel(const __grid_constant__ Call call, const Deal deal, const int lane_bits) {
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ Call call, const int lane_bits) {
   auto& shared = device::block_shared<Records[kWarps]>();
   device::let_next_kernel_start();
   device::wait_for_previous_kernel();
@@ -177,7 +119,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
   const int lanes = 1 << lane_bits;
   const int slot = lane >> lane_bits;   // item of the warp
   const int part = lane & (lanes - 1);  // 16 bytes of its channels
-  const auto [item, valid] = dealt_item(call, deal, threadIdx.x >> lane_bits);
+  const std::int64_t index = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) >> lane_bits;
+  const Item item = item_at(call, min(index, call.items - 1));
   const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
   device::keep(map);  // the compiler would rather work it out again for every sample
   const std::int64_t locations = call.locations.row(item.n, item.q, item.m);
@@ -210,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<Value>)
     }
     __syncwarp();  // all have read the records before they are written again
   }
-  if (valid) store_sums<Value, Point>(call, item, part * device::kPerVector<Value>, sum);
+  if (index < call.items) store_sums<Value, Point>(call, item, part * device::kPerVector<Value>, sum);
 }
 
 }  // namespace
@@ -221,12 +164,8 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
   const int bits = lane_bits(problem);
-  const int head_bits = bank_bits(problem, bits);
-  const Deal deal = deal_items(problem, std::int64_t{kThreads} >> (bits + head_bits), head_bits);
   with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
-    work.add(kernel<Value, Point>,
-             {.grid = grid_of(problem, deal), .block = kThreads, .dependent = arguments.dependent_launch}, call, deal,
-             bits);
+    work.add(kernel<Value, Point>, one_group_each(call.items, kThreads, bits, arguments.dependent_launch), call, bits);
   });
   return work;
 }

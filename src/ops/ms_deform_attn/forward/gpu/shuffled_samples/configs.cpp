@@ -7,7 +7,7 @@ namespace tmaops::ops::ms_deform_attn::shuffled_samples {
 std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const std::int64_t threads = problem.batch * problem.queries * problem.heads
                                << (gpu::lane_bits(problem) + kSplitBits);
-  const std::int64_t at_once = std::int64_t{device.multiprocessors} * kSplitBlocksPerMultiprocessor * kThreads;
+  const std::int64_t at_once = std::int64_t{device.multiprocessors} * kSplitBlocksPerMultiprocessor * kSplitThreads;
   constexpr Config kOne{.groups = 1};
   if (gpu::lane_bits(problem) > kMostSplitLaneBits) return {kOne};
   constexpr Config kSplit{.groups = 1 << kSplitBits};

@@ -1,11 +1,13 @@
 // Version 6: adds to vector16 that nothing passes shared memory. Each thread works one sample of its item
-// out and hands it round by shuffles, the next point is loaded before it is needed, and 16 loads per thread are under
-// way. Four groups of threads may share the samples of an item, each group whole levels, where these threads still run
-// all at once.
+// out and hands it round by shuffles, and the next point is loaded before it is needed. One block stays on each
+// multiprocessor and works on neighbouring queries one after the other: they find each other's pixels in the L1, and no
+// warp waits for its first point but once. Where the items are few, four groups of threads share the samples of an
+// item, each group whole levels.
+#include <algorithm>
+
 #include "ops/ms_deform_attn/forward/gpu/shuffled_samples/threads.hpp"
 #include "ops/ms_deform_attn/forward/shared/chosen_level.cuh"
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
-#include "ops/ms_deform_attn/forward/shared/deal.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn::shuffled_samples {
@@ -13,8 +15,15 @@ namespace {
 
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
-constexpr int kBlocksPerMultiprocessor = device::kOnHopper ? 5 : 4;  // 96 or 128 registers
-constexpr int kFlight = 4;                                           // samples under way per thread
+/// A unit is what a warp works on at a time: 2^query_bits queries of 2^head_bits heads of an image.
+struct Deal {
+  unsigned units = 0;
+  unsigned units_of_heads = 0;  // that have the same heads of the same image
+  unsigned head_groups = 0;     // of an image
+  unsigned chunk = 0;           // neighbouring units, which a block takes before it goes on as many blocks further
+  int query_bits = 0;
+  int head_bits = 0;
+};
 
 /// Points of the longest of the groups' levels.
 template <int group_bits>
@@ -38,21 +47,44 @@ __device__ __forceinline__ Point3 load_any_point(const Call& call, std::int64_t 
 }
 
 template <class Value, int lane_bits, int group_bits>
-__global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultiprocessor : kSplitBlocksPerMultiprocessor)
-    kernel(const __grid_constant__ Call call, const Deal deal) {
+__global__ void __launch_bounds__(group_bits == 0 ? kThreads : kSplitThreads,
+                                  group_bits == 0 ? 1 : kSplitBlocksPerMultiprocessor)
+    kernel(const __grid_constant__ Call call, const __grid_constant__ Deal deal) {
   constexpr int kLanes = 1 << lane_bits;
   constexpr int kGroups = 1 << group_bits;
-  constexpr int kThreadBits = lane_bits + group_bits;  // of an item
-  constexpr int kBatch = std::min(kFlight, kLanes);
+  constexpr int kBatch = std::min(group_bits == 0 ? 2 : 4, kLanes);  // samples under way per thread
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
   const int part = lane & (kLanes - 1);
   const int group = lane >> lane_bits & (kGroups - 1);
-  const auto [item, valid] = dealt_item(call, deal, threadIdx.x >> kThreadBits);
-  const auto* map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
-  const std::int64_t location_row = call.locations.row(item.n, item.q, item.m);
-  const std::int64_t weight_row = call.weights.row(item.n, item.q, item.m);
+  const auto slot = static_cast<unsigned>(lane) >> (lane_bits + group_bits);  // which item of the unit
   const int pixel = static_cast<int>(call.value.row / device::kPerVector<Value>);
+  const auto unit_at = [&](unsigned step) {
+    return (step / deal.chunk * gridDim.x + blockIdx.x) * deal.chunk + step % deal.chunk;
+  };
+  unsigned step = threadIdx.x / device::kWarpThreads;
+  unsigned unit = unit_at(step);
+  if (unit >= deal.units) return;
+
+  const uint4* map = nullptr;
+  Value* output = nullptr;  // null: stores nothing
+  std::int64_t location_row = 0;
+  std::int64_t weight_row = 0;
+  const auto item_of = [&](unsigned number) -> Item {
+    const unsigned heads = number / deal.units_of_heads;
+    return {heads / deal.head_groups,
+            (number - heads * deal.units_of_heads << deal.query_bits) + (slot >> deal.head_bits),
+            (heads % deal.head_groups << deal.head_bits) + (slot & ((1u << deal.head_bits) - 1))};
+  };
+  const auto move_to = [&](unsigned number) {
+    Item item = item_of(number);
+    const bool stores = item.q < call.queries && group == 0;
+    item.q = min(item.q, call.queries - 1);
+    map = reinterpret_cast<const uint4*>(first_pixel<Value>(call, item)) + part;
+    output = stores ? output_channel<Value>(call, item, part * device::kPerVector<Value>) : nullptr;
+    location_row = call.locations.row(item.n, item.q, item.m);
+    weight_row = call.weights.row(item.n, item.q, item.m);
+  };
   const auto load = [&](const ChosenLevel& level, int p) -> Point3 {
     if (p >= level.points) return {};
     return load_any_point(call, location_row + level.location_at + p * call.locations.point,
@@ -60,29 +92,36 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
   };
 
   float sum[device::kPerVector<Value>] = {};
+  bool finite = true;
   int l0 = 0;
   int p0 = 0;
-  int most = most_points<group_bits>(call, 0);
-  ChosenLevel level = choose_level<Value, kGroups>(call.levels, group);
-  Point3 point = load(level, part);
+  move_to(unit);
+  Point3 point = load(choose_level<Value, kGroups>(call.levels, group), part);
   for (bool more = true; more;) {
+    // Chosen twice and not kept, for the registers' sake.
+    const ChosenLevel level = choose_level<Value, kGroups>(call.levels + l0, group);
+    const int left = most_points<group_bits>(call, l0) - p0;
     const Corners corners = corners_of(point, level.height, level.pitch - call.border, call.nearest);
     const int offset = level.start + (corners.row * level.pitch + corners.column) * pixel;
     const int right = level.pitch - call.border > 1 ? pixel : 0;
     const int down = level.height > 1 ? level.pitch * pixel : 0;
-    const int left = most - p0;
+    const uint4* from_map = map;
+    Value* to = output;
 
     p0 += kLanes;
-    if (p0 >= most) {
+    bool summed = false;
+    if (left <= kLanes) {
       p0 = 0;
       l0 += kGroups;
-      more = l0 < call.level_count;
-      if (more) {
-        most = most_points<group_bits>(call, l0);
-        level = choose_level<Value, kGroups>(call.levels + l0, group);
+      summed = l0 >= call.level_count;
+      if (summed) {
+        l0 = 0;
+        unit = unit_at(step += blockDim.x / device::kWarpThreads);
+        more = unit < deal.units;
+        if (more) move_to(unit);
       }
     }
-    if (more) point = load(level, p0 + part);
+    if (more) point = load(choose_level<Value, kGroups>(call.levels + l0, group), p0 + part);
 
 #pragma unroll
     for (int i0 = 0; i0 < kLanes; i0 += kBatch) {
@@ -90,7 +129,7 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
       uint4 corner[kBatch][4];
 #pragma unroll
       for (int i = 0; i < kBatch; ++i) {
-        const uint4* from = map + __shfl_sync(0xffffffffu, offset, i0 + i, kLanes);
+        const uint4* from = from_map + __shfl_sync(0xffffffffu, offset, i0 + i, kLanes);
         corner[i][0] = device::load_16(from);
         corner[i][1] = device::load_16(from + right);
         corner[i][2] = device::load_16(from + down);
@@ -102,32 +141,81 @@ __global__ void __launch_bounds__(kThreads, group_bits == 0 ? kBlocksPerMultipro
         for (int k = 0; k < 4; ++k)
           device::add_scaled_16<Value>(sum, corner[i][k], __shfl_sync(0xffffffffu, corners.weight[k], i0 + i, kLanes));
     }
-  }
+    if (!summed) continue;
 
-  device::let_next_kernel_start();  // not before: its blocks would take the places of this one's last ones
+    if (!more) device::let_next_kernel_start();  // not before: its blocks would take the places of this one's last ones
 #pragma unroll
-  for (int round = 0; round < group_bits; ++round)
+    for (int round = 0; round < group_bits; ++round)
 #pragma unroll
-    for (float& one : sum) one += __shfl_xor_sync(0xffffffffu, one, 1 << (lane_bits + round));
-  if (group == 0 && valid) store_sums<Value, AnyType>(call, item, part * device::kPerVector<Value>, sum);
+      for (float& one : sum) one += __shfl_xor_sync(0xffffffffu, one, 1 << (lane_bits + round));
+    if (to != nullptr) device::store_16_streaming(to, device::pack_16<Value>(sum));
+    finite = finite && all_finite(sum);
+#pragma unroll
+    for (float& one : sum) one = 0;
+  }
+  if (finite) return;
+  // Rare, and here for the registers' sake: what this thread stored and is not finite, by the definition.
+#pragma unroll 1
+  for (step = threadIdx.x / device::kWarpThreads; (unit = unit_at(step)) < deal.units;
+       step += blockDim.x / device::kWarpThreads) {
+    move_to(unit);
+    if (output == nullptr) continue;
+    device::unpack_16<Value>(*reinterpret_cast<const uint4*>(output), sum);
+    if (!all_finite(sum)) store_sums<Value, AnyType>(call, item_of(unit), part * device::kPerVector<Value>, sum);
+  }
+}
+
+/// log2 of the heads that neighbouring threads work on: their pixels fill 128 bytes, so that eight threads read
+/// different banks of the L1 whatever the lines.
+int bank_bits(const Problem& problem, int lane_bits) {
+  int bits = 0;
+  while (lane_bits + bits < 3 && problem.heads % (2 << bits) == 0) ++bits;
+  return bits;
+}
+
+/// Blocks of `warps` warps, one of them on each multiprocessor, whose items are of maps that fit in half of the L2: all
+/// take a chunk of these before they go on to others. With groups as many blocks as there is work for.
+LaunchShape deal_units(const Problem& problem, int thread_bits, int head_bits, bool split, Deal& deal) {
+  deal.query_bits = 5 - thread_bits - head_bits;
+  deal.head_bits = head_bits;
+  deal.units_of_heads = static_cast<unsigned>((problem.queries + (1 << deal.query_bits) - 1) >> deal.query_bits);
+  deal.head_groups = static_cast<unsigned>(problem.heads >> head_bits);
+  deal.units = static_cast<unsigned>(deal.units_of_heads * deal.head_groups * problem.batch);
+  const DeviceInfo& device = device_info(problem.device);
+  const auto per = [](std::int64_t count, std::int64_t each) { return (count + each - 1) / each; };
+  std::int64_t warps = kSplitThreads / device::kWarpThreads;
+  deal.chunk = static_cast<unsigned>(warps);
+  if (!split) {
+    const std::int64_t map = problem.length * problem.channels * size_of(problem.value_dtype) << head_bits;
+    const std::int64_t maps = std::max<std::int64_t>(device.l2_bytes / 2 / std::max<std::int64_t>(map, 1), 1);
+    const std::int64_t rounds = per(deal.units, maps * deal.units_of_heads);
+    deal.chunk = static_cast<unsigned>(per(deal.units, rounds * device.multiprocessors));
+    const std::int64_t steps = rounds * deal.chunk;  // of a block: as many for each of its warps
+    warps = per(steps, per(steps, kThreads / device::kWarpThreads));
+  }
+  const std::int64_t blocks = per(deal.units, deal.chunk);
+  return {.grid = static_cast<unsigned>(split ? blocks : std::min<std::int64_t>(blocks, device.multiprocessors)),
+          .block = static_cast<unsigned>(warps * device::kWarpThreads)};
 }
 
 }  // namespace
 
-Support supports(const Problem& problem, const DeviceInfo&) { return supports_vectors(problem); }
+Support supports(const Problem& problem, const DeviceInfo&) {
+  if (Support support = supports_vectors(problem); !support) return support;
+  if (problem.batch * problem.heads > INT32_MAX / (problem.queries + device::kWarpThreads))
+    return Support::no("needs less than 2^31 queries times heads");
+  return Support::yes();
+}
 
 Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
   const Call call = forward_call(problem, arguments);
   Work work(kSite, problem.device);
   const int bits = lane_bits(problem);
   const bool split = config.groups > 1;
-  const int thread_bits = bits + (split ? kSplitBits : 0);
-  const int head_bits = split ? 0 : bank_bits(problem, bits);
-  const Deal deal = deal_items(problem, kThreads >> (thread_bits + head_bits), head_bits);
-  const unsigned threads = (deal.each << (thread_bits + head_bits)) + device::kWarpThreads - 1;
-  const LaunchShape shape{.grid = grid_of(problem, deal),
-                          .block = threads / device::kWarpThreads * device::kWarpThreads,
-                          .dependent = arguments.dependent_launch};
+  Deal deal;
+  LaunchShape shape =
+      deal_units(problem, bits + (split ? kSplitBits : 0), split ? 0 : bank_bits(problem, bits), split, deal);
+  shape.dependent = arguments.dependent_launch;
   with_value_type(problem.value_dtype, [&]<class Value>(Value*) {
     with_constant<0, 5>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
       if constexpr (lane_bits <= kMostSplitLaneBits)
