@@ -4,8 +4,8 @@
 // add them up in pieces of 16 bytes. Sums run over the targets in their order: bit-identical from run to run.
 //
 // The window can only be guessed, and the targets of a sample lie side by side, where the targets are sorted: a block
-// looks itself while they are few, else a kernel in front does. A block that guessed wrong, or whose targets are not
-// sorted, goes through all that may matter, window by window.
+// looks itself while they are few, else a kernel in front does. A block that guessed wrong searches for its window. One
+// whose targets are not sorted, or too many, goes through all that may matter, window by window.
 #include <cmath>
 #include <vector>
 
@@ -21,10 +21,10 @@ namespace tmaops::ops::resample_backward::window_gather {
 namespace {
 
 constexpr int kMostThreads = 128;
-constexpr int kBlocks = 6;                 // of kMostThreads per multiprocessor, at least: 80 registers
+constexpr int kBlocks = 7;                 // of kMostThreads per multiprocessor, at least: 72 registers
 constexpr int kMostGradients = 40 * 1024;  // bytes of the window of gradients
 constexpr int kMostWindow = 1024;          // targets located at once
-constexpr int kFlight = 2;                 // loads of targets per thread before the first is used
+constexpr int kFlightBytes = 16;           // of targets that a thread loads before it uses the first
 constexpr int kMostOwnOrder = 1024;        // targets that a block looks at itself
 constexpr int kOrderTargets = 1024;        // that a block of the kernel in front looks at
 constexpr int kOrderThreads = 256;
@@ -103,17 +103,28 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
   Part* parts = array_of(shared.bytes, kParts);
   int* bounds = array_of(shared.bytes, job.bounds);
   void* source_times = array_of(shared.bytes, job.times);
-  const Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
+  Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
+  const auto bring = [&](int from, int count) {  // gradients, by the leader
+    const Slice slice =
+        slice_of(gradients, job.width, {window.first + from, min(max(count, 0), job.row_capacity)}, job.gradients);
+    shared.rows = {slice.held, slice.shift};
+    load_slice(array_of(shared.bytes, job.rows), slice, shared.rows_ready);
+  };
+  // The whole trajectory needs no search first.
+  const bool brought = window.count == tile.targets && tile.targets <= job.row_capacity;
+  if (leader && brought) bring(0, window.count);
   bool ordered = true;
+  bool fast = false;
   with_times(call, tile, source_times, [&]<class Time>(const TileTargets<Time>& times) {
+    constexpr int kFlight = kFlightBytes / sizeof(Time);
     Time q[kFlight];
-    const auto load = [&](int from) {
+    int j = static_cast<int>(threadIdx.x);
+    const auto load = [&] {
 #pragma unroll
       for (int k = 0; k < kFlight; ++k)
-        if (from + k * threads < window.count) q[k] = times.target(window.first + from + k * threads);
+        if (j + k * threads < window.count) q[k] = times.target(window.first + j + k * threads);
     };
-    int j = static_cast<int>(threadIdx.x);
-    load(j);
+    load();
     times.stage(static_cast<Time*>(source_times));
     if (job.in_order) {
       for (int k = static_cast<int>(threadIdx.x); k < job.order_parts; k += threads)
@@ -122,31 +133,38 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
       ordered = times.in_order(0, tile.targets);
     }
     ordered = __syncthreads_and(ordered) != 0;
-    while (j < window.count) {
+#pragma unroll 1
+    for (bool guessed = true;; guessed = false) {
+      while (j < window.count) {
 #pragma unroll
-      for (int k = 0; k < kFlight; ++k)
-        if (j + k * threads < window.count) parts[j + k * threads] = times.part(q[k]);
-      j += kFlight * threads;
-      load(j);
+        for (int k = 0; k < kFlight; ++k)
+          if (j + k * threads < window.count) parts[j + k * threads] = times.part(q[k]);
+        j += kFlight * threads;
+        load();
+      }
+      __syncthreads();
+      fast = ordered && (!guessed || is_complete(parts, window, tile.targets, tile.end - tile.begin));
+      if (fast || !ordered) break;
+      window = times.range();
+      if (window.count > job.window) break;
+      __syncthreads();  // the parts of the guess were looked at
+      j = static_cast<int>(threadIdx.x);
+      load();
     }
   });
-  __syncthreads();
 
   // Which targets each sample has: those of row - 1 and row are [bounds[row], bounds[row + 2]).
-  const bool fast = ordered && is_complete(parts, window, tile.targets, tile.end - tile.begin);
   if (fast) {
-    for (int k = static_cast<int>(threadIdx.x); k < tile.end - tile.begin + 2; k += threads)
-      bounds[k] = first_not_before(window.count, [&](int j) { return parts[j].row < k - 1; });
+    // bounds[k] is the first target of row k - 1 or behind: each target sets those between its row and the one in
+    // front.
+    const int ends = tile.end - tile.begin + 2;
+    for (int j = static_cast<int>(threadIdx.x); j <= window.count; j += threads) {
+      const int end = j < window.count ? min(parts[j].row + 2, ends) : ends;
+      for (int k = j > 0 ? max(parts[j - 1].row + 2, 0) : 0; k < end; ++k) bounds[k] = j;
+    }
     __syncthreads();
   }
-  if (leader) {
-    const int count = fast ? bounds[tile.end - tile.begin + 1] - bounds[0] : 0;
-    const Slice slice =
-        slice_of(gradients, job.width, {window.first + (fast ? bounds[0] : 0), min(max(count, 0), job.row_capacity)},
-                 job.gradients);
-    shared.rows = {slice.held, slice.shift};
-    load_slice(array_of(shared.bytes, job.rows), slice, shared.rows_ready);
-  }
+  if (leader && !brought) bring(fast ? bounds[0] : 0, fast ? bounds[tile.end - tile.begin + 1] - bounds[0] : 0);
 
   // Add up.
   const int first = device::warp_index() * job.samples_per_warp;
@@ -193,15 +211,21 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
         sum_up(gradients + static_cast<std::int64_t>(window.first + low) * job.width + column * 16);
       write(row, column, sum, present);
     }
+    if constexpr (!whole) {
+      __syncwarp();
+      if (count > 0) store_strip<Value>(made, strip, phase, count * job.width);
+    }
   } else {
-    Range all{0, tile.targets};
-    if (ordered) with_times(call, tile, source_times, [&](const auto& times) { all = times.range(); });
-    for (int base = 0; base < job.samples_per_warp * job.chunks.count; base += device::kWarpThreads) {
-      const int item = base + device::lane_index();
-      const int row = row_of(job.chunks, item);
-      const int column = item - row * job.chunks.count;
-      const int present = min(job.channels - column * values, values);
-      Unpacked<Value> sum{};
+    // Every target may matter to every sample: one sum per thread, so that the other way keeps its registers.
+    const Range all = ordered ? window : Range{0, tile.targets};
+    const auto* given = reinterpret_cast<const Value*>(gradients) + all.first * static_cast<std::int64_t>(job.channels);
+    const int elements = max(count, 0) * job.channels;
+#pragma unroll 1
+    for (int base = 0; base < job.samples_per_warp * job.channels; base += device::kWarpThreads) {
+      const int element = base + device::lane_index();
+      const int row = element / job.channels;
+      float sum = 0;
+#pragma unroll 1
       for (int from = 0; from < all.count; from += job.window) {
         const int located = min(job.window, all.count - from);
         __syncthreads();  // the parts in front were used
@@ -210,28 +234,24 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
             parts[j] = times.part(times.target(all.first + from + j));
         });
         __syncthreads();
-        for (int j = 0; item < items && j < located; ++j)
+        for (int j = 0; element < elements && j < located; ++j)
           if (const float part = share(parts[j], first + row); fabsf(part) > 0.0f)
-            add<Value, rows_are>(sum, part,
-                                 gradients + static_cast<std::int64_t>(all.first + from + j) * job.width + column * 16,
-                                 present);
+            sum = fmaf(
+                part, widen(given[(from + j) * static_cast<std::int64_t>(job.channels) + element - row * job.channels]),
+                sum);
       }
-      if (item < items) write(row, column, sum, present);
+      if (element < elements) reinterpret_cast<Value*>(made)[element] = narrow<Value>(sum);
     }
-  }
-  if constexpr (!whole) {
-    __syncwarp();
-    if (count > 0) store_strip<Value>(made, strip, phase, count * job.width);
   }
 }
 
 /// Leaves for the other kernel whether targets are in order.
 __global__ void __launch_bounds__(kOrderThreads) order_kernel(const __grid_constant__ Job job) {
-  device::let_next_kernel_start();
   SampleTile tile{};
   tile.b = block_trajectory();
   if (tile.b >= job.call.line.batch) return;
   device::wait_for_previous_kernel();
+  device::let_next_kernel_start();  // not before: its blocks would wait where those of the kernel in front still run
   tile.targets = static_cast<int>(job.call.line.target_count(tile.b));
   const int first = static_cast<int>(blockIdx.x) * kOrderTargets;
   with_times(job.call, tile, nullptr, [&](const auto& times) {
