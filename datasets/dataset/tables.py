@@ -340,6 +340,8 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
         return column.to_numpy()
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp(kind.unit)).to_numpy()
+    if pa.types.is_duration(kind) and reads_text(name):
+        return column.cast(pa.int64()).to_numpy().view(f"M8[{kind.unit}]")
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and reads_text(name):
         return np.array(column.to_pylist(), dtype=str)
     return None

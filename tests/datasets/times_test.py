@@ -96,6 +96,17 @@ def test_text_and_datetimes_with_zones_are_times_and_come_out_as_they_were(tmp_p
         resampled(write(tmp_path / "mixed.parquet", [text[0], naive[1], *text[2:]]))
 
 
+def test_durations_are_times_and_come_out_as_they_were(tmp_path):
+    for unit, step in (("s", 1), ("ms", 20), ("us", 20_000)):
+        times = pa.array(np.arange(100) * step, pa.duration(unit))
+        pq.write_table(pa.table({"time": times, "x": np.arange(100.0)}), tmp_path / f"{unit}.parquet")
+        report = tmaops.dataset.resample(tmp_path / f"{unit}.parquet", tmp_path / f"o{unit}.parquet", hz=0.5, workers=1)
+        made = pq.read_table(tmp_path / f"o{unit}.parquet")
+        assert made.schema.field("time").type == pa.duration(unit) and not report.warnings
+        assert made["time"].cast(pa.int64()).to_pylist()[:1] == [0]
+        assert made.num_rows == (50 if unit == "s" else 1)
+
+
 def test_an_episode_column_of_text_tells_episodes_apart(tmp_path):
     source = write(tmp_path / "in.parquet", np.tile(np.arange(11) / 10, 2), ["left"] * 11 + ["right"] * 11)
     table, _ = resampled(source)
