@@ -118,7 +118,7 @@ def takes(tile: Tile, case: str) -> bool:
 
 
 CLEAR = (
-    1.02  # times as long as the costs' choice the next tile takes at least, where the choice needs no line of its own
+    1.005  # times as long as the costs' choice the next tile takes at least, where the choice needs no line of its own
 )
 Sample = tuple[
     float, float, float, float, bool, float, bool
