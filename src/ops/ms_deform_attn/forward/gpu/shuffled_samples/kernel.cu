@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(group_bits == 0 ? kThreads : kSplitThreads,
     kernel(const __grid_constant__ Call call, const __grid_constant__ Deal deal) {
   constexpr int kLanes = 1 << lane_bits;
   constexpr int kGroups = 1 << group_bits;
-  constexpr int kBatch = std::min(group_bits == 0 ? 2 : 4, kLanes);  // samples under way per thread
+  // Samples under way per thread: with two, code for other GPUs than Hopper spills.
+  constexpr int kBatch = std::min(group_bits != 0 ? 4 : device::kOnHopper ? 2 : 1, kLanes);
   device::wait_for_previous_kernel();
   const int lane = device::lane_index();
   const int part = lane & (kLanes - 1);
