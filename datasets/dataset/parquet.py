@@ -164,6 +164,9 @@ def _decide(
     try:
         decided = decide(known, options.modes, time=options.time_column, unit=options.time_unit, offsets=offsets)
     except Refused as error:
+        for name in names:
+            if error.where.endswith(f"array '{name}'") and (nulls := flat(first).column(name).null_count):
+                raise Refused(f"column '{name}'", f"{nulls} nulls", "a timestamp in every row") from error
         if error.reason != "array_missing":
             raise
         if options.input_hz is None:

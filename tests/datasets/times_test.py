@@ -228,3 +228,14 @@ def test_an_array_of_another_length_beside_samples_is_named(tmp_path):
     h5(tmp_path / "in.h5", np.arange(100) / 50, action=np.arange(99.0))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=25, workers=1)
     assert report.warnings == ["'action' is copied as it is: it has 99 rows beside 100 samples"]
+
+
+@pytest.mark.parametrize(
+    "kind, said",
+    [(pa.int64(), "1 null"), (pa.float64(), "row 7: got nan"), (pa.timestamp("us"), "1 null"), (pa.string(), "1 null")],
+)
+def test_times_with_a_null_are_refused_by_name(tmp_path, kind, said):
+    times = pa.array([20 * row for row in range(60)], pa.int64()).cast(kind).to_pylist()
+    write(tmp_path / "in.parquet", pa.array([*times[:7], None, *times[8:]], kind))
+    with pytest.raises(Refused, match=f"'timestamp'.*{said}"):
+        resampled(tmp_path / "in.parquet")
