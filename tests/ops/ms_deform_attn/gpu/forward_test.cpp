@@ -36,9 +36,8 @@ void check(const Case& made, int shift = 0) {
       MsDeformAttnOptions options = c.options(variant.name);
       options.dependent_launch = dependent;
       const Mirror shape(c.output(), shift);
-      forward::Problem problem = forward::make_problem(value.view(), c.shape().levels, locations.view(), weights.view(),
-                                                       shape.view(), options);
-      problem.planned = planned;
+      const forward::Problem problem = forward::make_problem(value.view(), c.shape().levels, locations.view(),
+                                                             weights.view(), shape.view(), options);
       for (const std::string& name : names_of(variant, problem)) {
         options.variant = name;
         const Mirror output(c.output(), shift);
