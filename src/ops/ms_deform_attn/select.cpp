@@ -63,18 +63,18 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
 /// Queries of an image from which tma_resident pays: it brings two levels to shared memory for each image and head.
 constexpr std::int64_t kQueriesThatStay = 2000;
 
-/// f32 whose channels fill the 128 bytes of a line, as 32 do. Where the queries are the pixels, as an encoder's, and
-/// sample near themselves, shuffled_samples is the fastest, else level_per_thread (docs/findings/ms_deform_attn.md,
-/// A8).
+/// f32 whose channels fill the 128 bytes of a line, as 32 do. Where queries lie as close as pixels, as an encoder's,
+/// neighbours sample the same pixels, and shuffled_samples is the fastest; else level_per_thread
+/// (docs/findings/ms_deform_attn.md, A8).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
+bool close_queries(const Problem& problem) { return 2 * problem.queries >= problem.length; }
 
 constexpr Rank<Problem> kRanks[] = {
     {"tma_resident",
      [](const Problem& problem, const DeviceInfo&) { return problem.queries >= kQueriesThatStay ? kUsual : kLast; }},
     {"level_per_thread",
      [](const Problem& problem, const DeviceInfo& device) {
-       return few_queries(problem, device) || (whole_lines(problem) && problem.queries != problem.length) ? kBest
-                                                                                                          : kUsual;
+       return few_queries(problem, device) || (whole_lines(problem) && !close_queries(problem)) ? kBest : kUsual;
      }},
     {"shuffled_samples",
      [](const Problem& problem, const DeviceInfo& device) {

@@ -121,8 +121,9 @@ TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_for_many_queries_of_an_ima
   };
   EXPECT_EQ(chosen(2, 22223, DType::f16, 42), "tma_resident");
   EXPECT_EQ(chosen(2, 22223, DType::bf16, 42), "tma_resident");
-  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "level_per_thread");
+  EXPECT_EQ(chosen(2, 22223, DType::f32, 42), "shuffled_samples");
   EXPECT_EQ(chosen(2, 16700, DType::f32, 42), "shuffled_samples") << "as many queries as pixels";
+  EXPECT_EQ(chosen(2, 8000, DType::f32, 42), "level_per_thread") << "less than half as many";
   EXPECT_EQ(chosen(2, 22223, DType::f16, 142), "level_per_thread");
   EXPECT_EQ(chosen(64, 300, DType::f16, 42), "level_per_thread");
   EXPECT_EQ(chosen(8, 300, DType::f16, 42), "level_per_thread");

@@ -128,8 +128,8 @@ std::string state_of(const Json& json, const std::string& name) {
 
 TEST(Doctor, says_what_is_there) {
   const ToolResult result = run_tool({"doctor"});
-  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "zstd", "NVIDIA driver", "GPU", "NVML",
-              "CUPTI", "ncu", "CUTLASS", "Python");
+  expect_text(result.out, "compiler", "SIMD", "threads", "oneDNN", "zstd", "NVIDIA driver", "GPU", "NVML", "CUPTI",
+              "ncu", "CUTLASS", "Python");
   EXPECT_EQ(result.err, "");
   const auto found = doctor();
   for (const Json& check : found["checks"]) EXPECT_TRUE(check["state"] == "ok" || check["how"] != "") << check["name"];
