@@ -160,7 +160,8 @@ TEST(executor_kernels, of_gemm_keep_the_rules_with_other_tiles) {
                           Case{768, 384, 64, true, false, DType::f16, DType::f16},
                           Case{70, 45, 33, true, true, DType::f16, DType::f16, Activation::relu},
                           Case{72, 200, 1096, true, false, DType::f16, DType::f16},
-                          Case{9, 136, 2056, true, true, DType::f16, DType::f16}}) {
+                          Case{9, 136, 2056, true, true, DType::f16, DType::f16},
+                          Case{64, 64, 2048, true, false, DType::f16, DType::f16}}) {
     const auto layout = [](std::int64_t rows, std::int64_t columns, bool row_major) {
       return Layout::strided({rows, columns}, {row_major ? columns : 1, row_major ? 1 : rows});
     };
