@@ -42,9 +42,9 @@ struct FoundUnit {
   std::string doubt{};  // what the warning says where another unit is as likely
 };
 /// The only place that infers units, for every source of recordings. times: the first ones in their order, and the last
-/// one. Dates from 1990 to 2100 have the unit in which they are that. Else real numbers are seconds, and whole ones
-/// have the unit in which they step like the samples of a recorder; a smaller one where 64 bits of nanoseconds ask for
-/// it.
+/// one. Numbers that are dates from 1990 to 2100 in one unit have that unit. Else real numbers are seconds, and whole
+/// ones have the unit in which they step like the samples of a recorder. Where 64 bits of nanoseconds cannot hold them,
+/// the unit is smaller.
 FoundUnit find_unit(std::span<const double> times, bool whole);
 /// The unit that a reader infers for these times, written as whole numbers of `unit`.
 TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit);

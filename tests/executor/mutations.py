@@ -294,7 +294,8 @@ def main():
     left_out = build(folder, numbered)
     tool = str(folder / "build-executor/bin/tmaops")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = dict(zip(problems(), pool.map(lambda problem: verify(tool, problem), problems())))
+        alone = problems()
+        runs = dict(zip(alone, pool.map(lambda problem: verify(tool, problem), alone)))
         wrong = [f"{problem}: {run[0]}" for problem, run in runs.items() if run[0] != "right"]
         if wrong:
             sys.exit("without a mutant:\n" + "\n".join(wrong))
@@ -312,10 +313,9 @@ def main():
 
         def row(one):
             number, path, (begin, _, _, at, what) = one
-            lines = (ROOT / path).read_text()[:begin].count("\n")
-            statement = " | ".join(
-                " ".join(line.split()) for line in (ROOT / path).read_text().splitlines()[lines : lines + 2]
-            )
+            text = (ROOT / path).read_text()
+            lines = text.count("\n", 0, begin)
+            statement = " | ".join(" ".join(line.split()) for line in text.splitlines()[lines : lines + 2])
             made = {"file": path, "line": at, "statement": statement, "change": what}
             if place(made) in kept:
                 return kept[place(made)]
