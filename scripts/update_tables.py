@@ -7,6 +7,8 @@ A document says where a table goes and what it shows:
   ...replaced...
   <!-- /table -->
 
+`results/{h100,h200}/X.json` takes the machine with the most cases of today's code, the first one where they are equal. In README.md
+such a table shows these cases alone.
 Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
 implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
 cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
@@ -167,6 +169,46 @@ class Digests:
         return f" The code has changed since: {names}."
 
 
+MACHINES = re.compile(r"results/\{(?P<machines>[\w,]+)\}/")
+
+
+def fresh_cases(rows, shown, before, digests):
+    """The cases whose shown rows are all of today's code. What a build cannot compare stays as it stands in `before`."""
+    fresh = {}
+    for row in rows:
+        if row.get("kind") == "variant" and row["implementation"] in shown:
+            changed = digests.changed(row)
+            stale = f"| {row['case']} |" not in before if changed is None else changed
+            fresh[row["case"]] = fresh.get(row["case"], True) and not stale
+    return [case for case, holds in fresh.items() if holds]
+
+
+def on_one_machine(spec, before, digests, fresh_only):
+    """The spec with one machine for `{h100,h200}`, and what is left out; `fresh_only`: takes cases of today's code alone."""
+    found = MACHINES.search(spec)
+    if found is None:
+        return spec, ""
+    offers = []
+    for machine in found["machines"].split(","):
+        one = spec.replace(found[0], f"results/{machine}/", 1)
+        try:
+            path, _, options, _, rows = read_rows(re.sub(r" run=\S+", "", one))
+        except (SystemExit, FileNotFoundError):
+            continue
+        shown = {"tmaops", *options["show"]} if options["show"] != [""] else {row["implementation"] for row in rows}
+        cases = fresh_cases(rows, shown, before if f"`{path}`" in before else "", digests)
+        offers.append((len(cases), one, cases))
+    if not offers:
+        return spec.replace(found[0], f"results/{found['machines'].split(',')[0]}/", 1), ""
+    _, one, cases = max(offers, key=lambda offer: offer[0])
+    if not fresh_only:
+        return one, ""
+    asked = re.search(r" cases=(\S+)", one)
+    left_out = [case for case in asked[1].replace("_", " ").split("|") if case not in cases]
+    note = f"Left out, since other code was timed: {', '.join(left_out)}.\n" if left_out else ""
+    return one.replace(asked[0], " cases=" + "|".join(cases).replace(" ", "_")) if cases else None, note
+
+
 def source_line(path, document, rows, before, digests):
     machine = document["machine"]
     on_gpu = all(row["device"].startswith("cuda") for row in rows)
@@ -281,6 +323,7 @@ def make_table(spec, before, digests):
     def title(case, dtype, temperature):
         return case + f" {dtype}" * (len(dtypes) > 1) + f", {temperature}" * (len(temperatures) > 1)
 
+    untimed = []
     if options["rows"] == ["implementations"]:
         lines = [["", *(title(*key) for key in cases)]]
         lines += [
@@ -301,6 +344,7 @@ def make_table(spec, before, digests):
         lines = [["case", "dtype", *own, *others, *quotients]]
         for (case, dtype, temperature), found in cases.items():
             ours = found.get("tmaops")
+            untimed.append(own and not ours)
             name = title(case, "", temperature) if len(temperatures) > 1 else case
             lines.append(
                 [name, dtype, *[own_cell(ours)][: len(own)]]
@@ -311,7 +355,10 @@ def make_table(spec, before, digests):
     used = [row for row in rows if row["implementation"] in {"tmaops", *shown, *of_ratios}]
     head, *rest = (f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
     text = "\n".join([head, "|" + "---|" * len(lines[0]), *rest])
-    return f"{text}\n\n{source_line(path, document, used, before, digests)}\n"
+    text += f"\n\n{source_line(path, document, used, before, digests)}\n"
+    if any(untimed):
+        text += "Where `tmaops` has no time, another kernel is chosen since.\n"
+    return text
 
 
 MODES = {"eager": "", "compiled": ", compiled", "cuda graphs": ", CUDA graphs"}
@@ -361,10 +408,14 @@ def main():
     problems = []
     makers = {"table": make_table, "counters": make_counters, "models": make_models}
 
-    def fill(match):
-        return match[1] + makers[match["what"]](match["spec"], match["body"], digests) + match[5]
-
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        readme = path.name == "README.md" and path.parent == ROOT
+
+        def fill(match, readme=readme):
+            spec, left_out = on_one_machine(match["spec"], match["body"], digests, readme)
+            table = makers[match["what"]](spec, match["body"], digests) if spec else ""
+            return match[1] + table + left_out + match[5]
+
         text = path.read_text(encoding="utf-8")
         new = BLOCK.sub(fill, text)
         if new != text:
@@ -373,7 +424,7 @@ def main():
             else:
                 path.write_text(new, encoding="utf-8")
                 print(f"{path.relative_to(ROOT)}: updated")
-        if path.name == "README.md":
+        if readme:
             problems += [f"README.md shows rows of other code:{line}" for line in NOTE.findall(new) if line]
     if digests.unknown and options.digests:
         print(f"not compared with this build, which has no kernels or others: {', '.join(sorted(digests.unknown))}")

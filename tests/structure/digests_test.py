@@ -4,6 +4,7 @@
 digests_test.py SOURCE_DIR
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -78,7 +79,50 @@ def check_notes():
     expect(digests.changed(row("wgmma_tma", "old")) is None, "a build without kernels")
 
 
+def check_machines():
+    """A table takes the machine with the most cases of today's code; README leaves the others out."""
+    digests = update_tables.Digests(None)
+    digests.compilers, digests.digests = {"cuda": "nvcc 13.0.88"}, {"gemm": {"wgmma_tma": {"90": "new"}}}
+    spec, before = (
+        "results/{h100,h200}/a.json operator=gemm show=cublas cases=RC_1|RC_2|RC_3",
+        "| RC 3 |\n`results/h200/a.json`:",
+    )
+
+    def picked(h100, h200, fresh_only=True):
+        with tempfile.TemporaryDirectory() as folder:
+            update_tables.ROOT = pathlib.Path(folder)
+            for machine, of_cases in (("h100", h100), ("h200", h200)):
+                row = {"operator": "gemm", "implementation": "tmaops", "selected": "wgmma_tma/64x64", "kind": "variant"}
+                rows = [
+                    {**row, "device": "cuda:0", "case": f"RC {i}", "code": {"digest": digest, "compiler": compiler}}
+                    for i, (digest, compiler) in enumerate(of_cases, 1)
+                ]
+                file = update_tables.ROOT / "results" / machine / "a.json"
+                file.parent.mkdir(parents=True)
+                file.write_text(json.dumps({"rows": rows}))
+            return update_tables.on_one_machine(spec, before, digests, fresh_only)
+
+    new, old, other = ("new", "nvcc 13.0.88"), ("old", "nvcc 13.0.88"), ("new", "nvcc 12.9")
+    one, left_out = picked([new, old, old], [new, new, old])
+    expect(
+        "results/h200/a.json" in one and "cases=RC_1|RC_2" in one and "RC 3" in left_out,
+        "the H200 has more of today's code",
+    )
+    one, left_out = picked([new, new, new], [new, new, new])
+    expect("results/h100/a.json" in one and left_out == "", "the first machine where they are equal")
+    one, left_out = picked([old, old, old], [other, other, other])
+    expect("results/h200/a.json" in one and "cases=RC_3" in one, "a build that cannot compare keeps what stood there")
+    one, _ = picked([old, old, old], [old, old, old], fresh_only=False)
+    expect(
+        "results/h100/a.json" in one and "cases=RC_1|RC_2|RC_3" in one,
+        "a page shows old rows where there are no others",
+    )
+    one, _ = picked([old, old, old], [old, old, old])
+    expect(one is None, "README shows none of them")
+
+
 check_sources()
 check_notes()
+check_machines()
 print("\n".join(failed) or "digests and notes are right")
 sys.exit(1 if failed else 0)
