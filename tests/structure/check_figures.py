@@ -7,7 +7,7 @@
 A figure is a number with a unit of time, bandwidth, ratio or percent. In a document with tables of results, a figure in
 prose stands, rounded, in a table of that document, or its paragraph says where it comes from: a result file, a command, a
 data sheet, a setting, arithmetic. What a paragraph that begins with "Published" says, and what stands in quotes, is not ours. A lesson in docs/findings that has figures names a result file or a command,
-or says that it is exploratory. A comment of a configuration has only published figures. Code, tables and comments are
+or says that it is reckoned. A comment of a configuration has only published figures. Code, tables and comments are
 not looked at.
 """
 
@@ -24,7 +24,7 @@ TABLE = re.compile(r"<!-- (table|counters|models) .*?<!-- /\1 -->", re.DOTALL)
 IGNORED = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)|<!--.*?-->|^\|.*$", re.DOTALL | re.MULTILINE)
 SOURCED = re.compile(
     r"results/\w+/\w+\.json|`(?:h100|h200|cpu)/\w+\.json`|`[^`]*(?:tmaops|make|cmake|ninja|scripts/)[ \w][^`]*`"
-    r"|[Rr]eckoned|[Ee]xploratory|^(?:- )?Published|data sheet|[Ff]or example|[Bb]y default"
+    r"|[Rr]eckoned|^(?:- )?Published|data sheet|[Ff]or example|[Bb]y default"
 )
 
 
@@ -112,7 +112,7 @@ def self_test():
     passes("- Published: 9 us.\n- it is 9 us here\n", "9 us")
     passes("`9 us`\n```\n# 9 us\n```\n| by hand | 9 us |\n64 x 32 tiles, 4.8 TB, 2x2\n")
     assert check_text("a.md", "without a table 9 us\n") == []
-    assert check_lessons("g.md", "# G\n### G1: A.\n3 us (exploratory)\n### G2: B.\n4 us\n") == [
+    assert check_lessons("g.md", "# G\n### G1: A.\n3 us (reckoned)\n### G2: B.\n4 us\n") == [
         "g.md: G2 has figures and names neither a result file nor a command; see its README"
     ]
     assert check_comments("a.yaml", "x: 1  # 3 us. Published: 5 % and\n# 2 us on a GPU.\n") == [
