@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
-from tmaops import _gemm, _ms_deform_attn, _resample, _torch_definitions
+from tmaops import _gemm, _ms_deform_attn, _resample, _torch_functions
 from tmaops._errors import Error, invalid_type, invalid_value
 from tmaops._library import OPTIONS, error_of, library
 from tmaops._types import Activation, Duplicates, Interpolation, Outside, Sampling
@@ -183,9 +183,9 @@ def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tenso
 
 def _definition(name: str) -> Callable:
     """The operator by torch's own functions, which ONNX has."""
-    if not hasattr(_torch_definitions, name):
+    if not hasattr(_torch_functions, name):
         raise NotImplementedError(f"tmaops::{name} cannot be exported to ONNX: run it outside of the model")
-    return getattr(_torch_definitions, name)
+    return getattr(_torch_functions, name)
 
 
 def _watched() -> bool:
@@ -749,11 +749,11 @@ def linear(
         )
         with torch.autocast(kind, enabled=False):
             return linear(x, weight, bias, activation=activation, out_dtype=out_dtype)
-    if activation not in _torch_definitions.ACTIVATIONS:
+    if activation not in _torch_functions.ACTIVATIONS:
         raise invalid_value("linear: activation", repr(activation), "one of " + ", ".join(get_args(Activation)))
     if not _gemm_pays(x, weight):
         sums = torch.nn.functional.linear(x, weight, bias)
-        return _torch_definitions.ACTIVATIONS[activation](sums).to(out_dtype or x.dtype)
+        return _torch_functions.ACTIVATIONS[activation](sums).to(out_dtype or x.dtype)
     rows = x.reshape(-1, x.shape[-1])
     output = gemm(rows, weight.t(), bias, activation=activation, out_dtype=out_dtype)
     return output if x.dim() == 2 else output.view(*x.shape[:-1], -1)
@@ -788,7 +788,7 @@ class Linear(torch.nn.Linear):
         self.activation = activation
 
     def forward(self, input: Tensor) -> Tensor:
-        chosen = _torch_definitions.ACTIVATIONS.get(self.activation)
+        chosen = _torch_functions.ACTIVATIONS.get(self.activation)
         if chosen is not None and input.is_cpu and input.dtype.itemsize > 2 and not torch.is_autocast_enabled("cpu"):
             sums = torch.nn.functional.linear(input, self.weight, self.bias)  # what `linear` does, in less time
             return sums if self.activation == "none" else chosen(sums)

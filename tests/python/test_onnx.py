@@ -10,7 +10,7 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 
-import tmaops._torch_definitions as definitions
+import tmaops._torch_functions as definitions
 import tmaops.torch as ops
 from test_torch import LEVELS, inputs
 from tmaops.compat import transformers

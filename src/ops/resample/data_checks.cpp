@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::ops::resample {

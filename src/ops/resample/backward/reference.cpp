@@ -11,8 +11,8 @@
 #include "ops/resample/backward/problem.hpp"
 #include "ops/resample/data_checks.hpp"
 #include "ops/resample/options.hpp"
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 namespace tmaops::ops::resample_backward::reference_backward {
 namespace {

@@ -25,8 +25,8 @@
 
 #include "ops/resample/data_checks.hpp"
 #include "ops/resample/options.hpp"
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/intervals.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 namespace tmaops::ops::resample::reference {
 namespace {

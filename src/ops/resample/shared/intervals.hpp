@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 namespace tmaops::ops::resample {
 

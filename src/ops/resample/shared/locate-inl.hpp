@@ -16,7 +16,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 #include "ops/resample/shared/tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -9,7 +9,7 @@
 #include "core/parallel.hpp"
 #include "ops/resample/data_checks.hpp"
 #include "ops/resample/options.hpp"
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 namespace tmaops::ops::resample {
 namespace {

@@ -1,6 +1,6 @@
 // Where a target lies among the samples of its trajectory, on the device. The definition is
-// ops/resample/shared/definition.hpp; this is the same in f32, or f64 for f64 values: differences of times in their
-// own type, then rounded once.
+// ops/resample/shared/reference_bracket.hpp; this is the same in f32, or f64 for f64 values: differences of times in
+// their own type, then rounded once.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 #include "ops/resample/violations/problem.hpp"
 
 namespace tmaops::ops::resample_violations::reference_violations {

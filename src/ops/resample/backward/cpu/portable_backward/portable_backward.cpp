@@ -7,7 +7,7 @@
 
 #include "ops/resample/backward/shared/gather.hpp"
 #include "ops/resample/backward/shared/interval_gather.hpp"
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 namespace tmaops::ops::resample_backward::portable_backward {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "ops/resample/backward/shared/gather.hpp"
 #include "ops/resample/backward/shared/interval_gather.hpp"
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/locate-inl.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::resample::HWY_NAMESPACE {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "ops/resample/forward/shared/interval_sweep.hpp"
-#include "ops/resample/shared/definition.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 #include "ops/resample/shared/tiles.hpp"
 
 namespace tmaops::ops::resample::portable {

@@ -16,8 +16,8 @@
 #include <type_traits>
 
 #include "ops/resample/forward/shared/interval_sweep.hpp"
-#include "ops/resample/shared/definition.hpp"
 #include "ops/resample/shared/locate-inl.hpp"
+#include "ops/resample/shared/reference_bracket.hpp"
 #include "ops/resample/shared/tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
