@@ -25,6 +25,11 @@ def width_of(array: Any) -> int:
     return math.prod(array.shape[1:])
 
 
+def is_row_of_numbers(array: Any) -> bool:
+    """Whether an array may hold times: one value for each sample, (S) or (S, 1)."""
+    return array.shape[1:] in ((), (1,)) and array.shape[:1] not in ((), (0,))
+
+
 def row_bytes(array: Any) -> int:
     return max(1, array.dtype.itemsize * width_of(array))
 

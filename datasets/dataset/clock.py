@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,8 @@ ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
-    """The unit of times and how it was found, by what the library says of them. None: the type has a unit, or is text."""
-    if _has_unit(kind) or _is_text(kind):
+    """The unit of times and how it was found, by what the library says of them. None: the type has a unit, or is ISO text."""
+    if _has_unit(kind) or time["form"] == "iso8601":
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
     how = time["unit_by"]
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
@@ -31,7 +32,7 @@ def _has_unit(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
@@ -46,8 +47,8 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)
     kind = column.type
-    if _is_text(kind):
-        return _of_text(column, where)
+    if is_text(kind):
+        return _of_text(column, where) if unit is None else _of_decimals(column, NANOSECONDS[unit], where)
     if pa.types.is_floating(kind):
         # f64 holds the product of a float32 exactly. Of a float64 it cannot hold every nanosecond since 1970: longdouble can.
         exact, scale = np.longdouble if pa.types.is_float64(kind) else np.float64, 1
@@ -74,8 +75,23 @@ def _of_text(column: pa.ChunkedArray, where: str) -> np.ndarray:
     raise Refused(where, said, "ISO 8601 times, all with a zone or all without")
 
 
+def _of_decimals(column: pa.ChunkedArray, scale: int, where: str) -> np.ndarray:
+    """Times that are decimal numbers as text, each rounded once."""
+    ticks = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            ticks.append(round(Decimal(text) * scale))
+        except (ArithmeticError, ValueError):
+            raise Refused(f"{where}: row {row}", repr(text), "a number, as the first rows have") from None
+        if abs(ticks[-1]) > FURTHEST:
+            raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
+    return np.array(ticks, np.int64)
+
+
 def text_style(text: str) -> str:
-    """How ISO 8601 text is written: what stands between date and time, and the zone."""
+    """How times are written as text: of ISO 8601 what stands between date and time, and the zone; of numbers "." or ""."""
+    if not re.match(r"\d{4}-\d", text):
+        return "." if re.search("[.eE]", text) else ""
     zone = ZONE.search(text[10:])
     return (text[10:11] or "T") + (zone[1] if zone else "")
 
@@ -84,7 +100,12 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: 
     """Targets (T, nanoseconds) as a column of the type and unit of the input's times, rounded once."""
     if pa.types.is_dictionary(kind):
         return times_like(targets, kind.value_type, unit, style).dictionary_encode().cast(kind)
-    if _is_text(kind):
+    if is_text(kind) and unit is not None:
+        if not style:
+            return times_like(targets, pa.int64(), unit).cast(kind)
+        exact = (Decimal(target) / NANOSECONDS[unit] for target in targets.tolist())
+        return pa.array([re.sub(r"(\.\d+?)0*$", r"\1", f"{value:.9f}") for value in exact], type=kind)
+    if is_text(kind):
         zone = re.fullmatch(r"([+-])(\d\d):?(\d\d)?", style[1:])
         shift = (1 if zone[1] == "+" else -1) * (int(zone[2]) * 60 + int(zone[3] or 0)) * 60 * 10**9 if zone else 0
         text = np.datetime_as_string((targets + shift).astype("M8[ns]"), "ns").tolist()

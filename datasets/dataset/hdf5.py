@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 import pyarrow as pa
 from tmaops._recording import reads_text
-from tmaops.dataset import clock, formats
-from tmaops.dataset.arrays import copy_rows, known_of, native, new_rate, row_bytes, slab_rows, times_like
+from tmaops.dataset import arrays, clock, formats
+from tmaops.dataset.arrays import copy_rows, known_of, native, new_rate, row_bytes, slab_rows
 from tmaops.dataset.clock import Episodes, one_episode
 from tmaops.dataset.columns import compute_columns
 from tmaops.dataset.errors import Refused
@@ -137,7 +137,7 @@ class Demonstration:
             if (time := self._time_of(group)) is None:
                 continue
             label = f"{self.where}: {path or '.'}/{time['name']}"
-            column = pa.chunked_array([_text_or_numbers(group[time["name"]][()], label)])
+            column = pa.chunked_array([_text_or_numbers(group[time["name"]][()].reshape(-1), label)])
             unit, *_ = units.setdefault(path, (*clock.unit_of(time, column.type), time["warnings"]))
             times = clock.nanoseconds(column, unit, label)
             times, order = self._options.in_order(times, np.array([times.size]), [label], path or ".")
@@ -147,12 +147,12 @@ class Demonstration:
         """The dataset of a group that holds its times, as the library finds it by name; None where there is none."""
         asked, known = self._options.time_column, {}
         for name, item in group.items():
-            if not isinstance(item, h5py.Dataset) or item.ndim != 1 or not item.shape[0]:
+            if not isinstance(item, h5py.Dataset) or not arrays.is_row_of_numbers(item):
                 continue
             if item.dtype.kind in "OS" and (name == asked or reads_text(name)):
-                known[name] = np.array(_text_or_numbers(item[:FIRST_ROWS], self.where).to_pylist(), str)
+                known[name] = np.array(_text_or_numbers(item[:FIRST_ROWS].reshape(-1), self.where).to_pylist(), str)
             elif item.dtype.kind in "iuf":
-                known[name] = native(item[:FIRST_ROWS])
+                known[name] = native(item[:FIRST_ROWS].reshape(-1))
         return None if asked is not None and asked not in known else find_time(known, asked, self._options.time_unit)
 
     def _counted_rows(self) -> int:
@@ -269,12 +269,14 @@ class Demonstration:
     def _write_times(self, path: str, made: h5py.Group, targets: np.ndarray) -> None:
         item = self.datasets[path]
         if item.dtype.kind not in "OS":
-            _create(made, path, item, targets.size)[...] = times_like(item, targets, self.stream(path).unit)
+            new = _create(made, path, item, targets.size)
+            new[...] = arrays.times_like(item, targets, self.stream(path).unit).reshape(new.shape)
             return
-        first = _text_or_numbers(item[:1], path)[0].as_py()
-        text = clock.times_like(targets, pa.string(), None, clock.text_style(first)).to_pylist()
+        first = _text_or_numbers(item[:1].reshape(-1), path)[0].as_py()
+        text = clock.times_like(targets, pa.string(), self.stream(path).unit, clock.text_style(first)).to_pylist()
         kind = item.dtype if item.dtype.kind == "O" else np.dtype(f"S{max(map(len, text), default=1)}")
-        made.create_dataset(path, data=np.array(text, object if kind.kind == "O" else kind), dtype=kind)
+        text = np.array(text, object if kind.kind == "O" else kind).reshape(-1, *item.shape[1:])
+        made.create_dataset(path, data=text, dtype=kind)
         _copy_attributes(item, made[path])
 
     def _compute(self, path: str, made: h5py.Dataset, rules: Rules, stream: Stream) -> None:

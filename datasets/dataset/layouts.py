@@ -18,12 +18,8 @@ NUMBERS = {
     **{name: name for name in ("int16", "int32", "int64", "uint16", "uint32", "uint64", "float32", "float64")},
     **{"bool": "bool", "byte": "uint8", "char": "uint8", "int8": "int8", "uint8": "uint8"},
 }
-DECIDING = (
-    *NAMES_OF_ELEMENTS,
-    "frame_id",
-    "child_frame_id",
-    "parent_frame_id",
-)  # texts that say which columns there are
+#: Texts that say which columns there are.
+DECIDING = (*NAMES_OF_ELEMENTS, "frame_id", "child_frame_id", "parent_frame_id")
 FILLER = "structure_needs_at_least_one_member"  # what ROS 2 puts into an empty message
 KNOWN_LAYOUTS = 64  # of a topic that are tried before a message is walked
 PROBED = 64  # messages of a batch that a layout is tried on first

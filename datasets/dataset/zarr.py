@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import copy_rows, known_of, native, new_rate, times_like
+from tmaops.dataset.arrays import copy_rows, is_row_of_numbers, known_of, native, new_rate, times_like
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.columns import compute_columns
 from tmaops.dataset.errors import Refused
@@ -166,9 +166,9 @@ class Buffer:
     def _times(self) -> tuple[str | None, str | None, str | None, str]:
         """The array of times and its unit, or the rate, and how they were found."""
         known = {
-            path.removeprefix("data/"): array[:FIRST_ROWS]
+            path.removeprefix("data/"): array[:FIRST_ROWS].reshape(-1)
             for path, array in self.sampled.items()
-            if len(array.shape) == 1 and array.dtype.kind in "iufM"
+            if is_row_of_numbers(array) and array.dtype.kind in "iufM"
         }
         asked = (self.options.time_column or "").removeprefix("data/") or None
         if (time := find_time(known, asked, self.options.time_unit)) is not None:
@@ -190,7 +190,7 @@ class Buffer:
             return clock.frames(np.zeros(which.size, np.int64), self.rows[which], clock.rate(self.rate))
         low = int(self.first[which].min())
         values = self.arrays[self.time][low : int((self.first + self.rows)[which].max())][self.taken(which) - low]
-        return clock.nanoseconds(pa.chunked_array([pa.array(values)]), self.unit, self.time)
+        return clock.nanoseconds(pa.chunked_array([pa.array(values.reshape(-1))]), self.unit, self.time)
 
     def timed(self, which: np.ndarray) -> tuple[Episodes, np.ndarray]:
         """Some episodes at their targets, and the rows of the arrays that have their times."""
@@ -212,7 +212,7 @@ class Buffer:
         targets = episodes.targets.size
         self._describe(array, place, targets)
         if array.path == self.time:
-            _open_new(place)[...] = times_like(array, episodes.written, self.unit)
+            _open_new(place)[...] = times_like(array, episodes.written, self.unit).reshape(targets, *array.shape[1:])
             return
         rule = rules[array.path]
         if not rule.taken:
@@ -288,16 +288,8 @@ class Zarr(Format):
     """A unit for each array of a folder, or one for a zip file."""
 
     #: SystemError: of codecs.
-    broken = (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SystemError,
-        MemoryError,
-        zipfile.BadZipFile,
-    )
+    broken = (LookupError, ValueError, TypeError, AttributeError, RuntimeError, SystemError, MemoryError)
+    broken += (zipfile.BadZipFile,)
 
     def files(self, source: Path) -> list[Path]:
         """Of a folder its arrays and groups."""

@@ -96,6 +96,31 @@ def test_text_and_datetimes_with_zones_are_times_and_come_out_as_they_were(tmp_p
         resampled(write(tmp_path / "mixed.parquet", [text[0], naive[1], *text[2:]]))
 
 
+def test_decimal_text_is_a_time_as_in_a_csv_file_and_comes_out_as_text(tmp_path):
+    """Strings of Parquet and HDF5, whose unit follows from their values; large strings keep a zone, too."""
+    seconds = np.arange(11) / 10
+    for name, text, second in (
+        ("s", [f"{t:.3f}" for t in seconds], "0.05"),
+        ("dates", [f"{SINCE_1970 + t:.3f}" for t in seconds], f"{SINCE_1970}.05"),
+        ("ms", [str(SINCE_1970 * 1000 + round(1000 * t)) for t in seconds], f"{SINCE_1970}050"),
+        ("exponents", [f"{t:.2e}" for t in seconds], "0.05"),
+        ("zone", [f"2024-03-01T12:00:00.{round(10 * t)}Z" for t in seconds[:10]], "2024-03-01T12:00:00.050000000Z"),
+    ):
+        for kind in (pa.string(), pa.large_string()):
+            table, _ = resampled(write(tmp_path / f"{name}.parquet", pa.array(text, kind)))
+            assert table.schema.field("timestamp").type == kind and table["timestamp"][1].as_py() == second, name
+            np.testing.assert_allclose(table["x"], np.arange(len(text) * 2 - 1) / 2, atol=1e-6)
+        h5(tmp_path / f"{name}.h5", np.array(text, "S"))
+        tmaops.dataset.resample(tmp_path / f"{name}.h5", tmp_path / f"{name}_out.h5", hz=20, workers=1)
+        import h5py
+
+        with h5py.File(tmp_path / f"{name}_out.h5") as made:
+            assert made["timestamp"][1].decode() == second
+    late = [f"{i / 10}" for i in range(9000)] + ["later"]
+    with pytest.raises(Refused, match="row 9000: got 'later'; needed a number"):
+        resampled(write(tmp_path / "late.parquet", late))
+
+
 def test_durations_are_times_and_come_out_as_they_were(tmp_path):
     for unit, step in (("s", 1), ("ms", 20), ("us", 20_000)):
         times = pa.array(np.arange(100) * step, pa.duration(unit))
@@ -105,6 +130,20 @@ def test_durations_are_times_and_come_out_as_they_were(tmp_path):
         assert made.schema.field("time").type == pa.duration(unit) and not report.warnings
         assert made["time"].cast(pa.int64()).to_pylist()[:1] == [0]
         assert made.num_rows == (50 if unit == "s" else 1)
+
+
+def test_times_of_one_column_are_found_and_keep_their_shape(tmp_path):
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    times = (SINCE_1970 * 1000 + 100 * np.arange(11))[:, None]
+    h5(tmp_path / "in.h5", times)
+    store = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=2)
+    for name, values in (("data/timestamp", times), ("data/x", np.arange(11.0)), ("meta/episode_ends", np.array([11]))):
+        store.create_array(name, shape=values.shape, chunks=values.shape, dtype=values.dtype)[...] = values
+    for name, read in (("h5", h5py.File), ("zarr", lambda path: zarr.open_group(str(path))["data"])):
+        tmaops.dataset.resample(tmp_path / f"in.{name}", tmp_path / f"out.{name}", hz=20, workers=1)
+        made = read(tmp_path / f"out.{name}")
+        assert made["timestamp"][:].tolist() == (SINCE_1970 * 1000 + 50 * np.arange(21)[:, None]).tolist(), name
+        np.testing.assert_allclose(made["x"][:], np.arange(21) / 2, atol=1e-6)
 
 
 def test_an_episode_column_of_text_tells_episodes_apart(tmp_path):
