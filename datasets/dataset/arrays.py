@@ -1,18 +1,27 @@
-"""Arrays whose first extent is the samples, as HDF5 and Zarr hold them: read and written a part at a time."""
+"""Episodes in arrays whose first extent is the samples, as HDF5 and Zarr hold them: timed, resampled and written a part at a time."""
 
 import contextlib
 import json
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tmaops.dataset import clock
-from tmaops.dataset.formats import RATES, rate_in
+from tmaops._recording import reads_text
+from tmaops.dataset import clock, formats
+from tmaops.dataset.clock import Episodes, one_episode
+from tmaops.dataset.columns import compute_columns
+from tmaops.dataset.errors import Refused
+from tmaops.dataset.formats import RATES, Plan, rate_in
 from tmaops.dataset.options import Options
-from tmaops.dataset.rules import Known
+from tmaops.dataset.rules import Known, Rules, find_time
+from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of an array that are in memory at a time
+AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
 
 
 def native(values: np.ndarray) -> np.ndarray:
@@ -20,18 +29,8 @@ def native(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
 
 
-def width_of(array: Any) -> int:
-    """The numbers of a row."""
-    return math.prod(array.shape[1:])
-
-
-def is_row_of_numbers(array: Any) -> bool:
-    """Whether an array may hold times: one value for each sample, (S) or (S, 1)."""
-    return array.shape[1:] in ((), (1,)) and array.shape[:1] not in ((), (0,))
-
-
 def row_bytes(array: Any) -> int:
-    return max(1, array.dtype.itemsize * width_of(array))
+    return max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
 
 
 def known_of(path: str, array: Any, rows: int, read: bool = True) -> Known:
@@ -40,7 +39,7 @@ def known_of(path: str, array: Any, rows: int, read: bool = True) -> Known:
     values = None
     if real or array.dtype.kind in "iub" and len(array.shape) == 1:
         values = native(array[:rows])
-    return Known(path, str(array.dtype), width_of(array) if real else None, values)
+    return Known(path, str(array.dtype), math.prod(array.shape[1:]) if real else None, values)
 
 
 def slab_rows(array: Any, targets: int) -> int:
@@ -48,8 +47,9 @@ def slab_rows(array: Any, targets: int) -> int:
     return max(1, SLAB_BYTES // row_bytes(array) * targets // max(array.shape[0], targets, 1))
 
 
-def copy_rows(old: Any, new: Any, rows: np.ndarray, step: int = 1) -> None:
-    """Rows of an array into a new one, a multiple of `step` at a time."""
+def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
+    """Rows of an array into a new one, whole chunks at a time."""
+    step = (old.chunks or (1,))[0]
     size = max(1, slab_rows(old, rows.size) // step) * step
     for begin in range(0, rows.size, size):
         own = rows[begin : begin + size]
@@ -57,10 +57,157 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray, step: int = 1) -> None:
         new[begin : begin + size] = old[low : int(own.max()) + 1][own - low]
 
 
-def times_like(array: Any, targets: np.ndarray, unit: str | None) -> np.ndarray:
-    """Targets (T, nanoseconds) as numbers of the type and unit of the input's times."""
-    kind = pa.from_numpy_dtype(array.dtype.newbyteorder("="))
-    return clock.times_like(targets, kind, unit).to_numpy(zero_copy_only=False).astype(array.dtype)
+def as_times(values: np.ndarray, where: str) -> pa.Array:
+    """Numbers or text of an array as Arrow has times."""
+    values = values.reshape(-1)
+    if values.dtype.kind in "OS":
+        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.tolist()]
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
+
+
+def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str) -> dict[str, Any] | None:
+    """The array that holds the times, (S) or (S, 1), as the library finds it by name; None where there is none.
+
+    asked: its name. kinds: of NumPy's types those that are looked at.
+    """
+    known = {}
+    for name, array in arrays.items():
+        if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in kinds:
+            continue
+        if array.dtype.kind not in "OS":
+            known[name] = native(array[:FIRST_ROWS].reshape(-1))
+        elif name == asked or reads_text(name):
+            known[name] = np.array(as_times(array[:FIRST_ROWS], name).to_pylist(), str)
+    return find_time(known, asked, unit)
+
+
+@dataclass
+class Clock:
+    """Samples with one clock, of N episodes one after the other, in arrays of so many rows (extent).
+
+    path: the group that holds the arrays; "" where it is the episode itself. times (S): int64 nanoseconds in order. counts
+    (N): samples of each episode. rows (S): of the arrays, those that have the times. time: the path of the array of times; None
+    where they are counted. said, warnings: how the times were found.
+    """
+
+    path: str
+    times: np.ndarray
+    counts: np.ndarray
+    rows: np.ndarray
+    extent: int
+    time: str | None = None
+    unit: str | None = None
+    said: str = ""
+    warnings: list[str] = field(default_factory=list)
+    episodes: Episodes | None = None  # its samples at the targets
+
+    @property
+    def name(self) -> str:
+        return self.path or "."
+
+    def read(self, array: Any, low: int, high: int) -> np.ndarray:
+        """Samples low to high - 1 of an array, (S, channels)."""
+        own = self.rows[low:high]
+        first = int(own.min())
+        return native(array[first : int(own.max()) + 1][own - first]).reshape(high - low, -1)
+
+
+class Part:
+    """Episodes: their arrays by path, their clocks, its own first, and their targets. labels: what messages call them."""
+
+    def __init__(self, arrays: dict[str, Any], clocks: list[Clock], labels: list[str], options: Options):
+        self.arrays, self.clocks, self.labels, self.options = arrays, clocks, labels, options
+        self.times = {clock.time for clock in clocks}
+
+    def clock_of(self, path: str) -> Clock | None:
+        """The clock of an array: that of the nearest group around it."""
+        around = [each for each in self.clocks if not each.path or path.startswith(each.path + "/")]
+        return max(around, key=lambda each: len(each.path), default=None)
+
+    @cached_property
+    def sampled(self) -> dict[str, Clock]:
+        """The clocks of the arrays that have a row for each sample, without those of times."""
+        found = {path: self.clock_of(path) for path in self.arrays if path not in self.times}
+        return {path: own for path, own in found.items() if own and self.arrays[path].shape[:1] == (own.extent,)}
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """From the latest first sample to the earliest last one of each episode; gives each clock its samples at them."""
+        ends = [(each, np.cumsum(each.counts)) for each in self.clocks]
+        first = np.max([each.times[end - each.counts] for each, end in ends], axis=0)
+        last = np.min([each.times[end - 1] for each, end in ends], axis=0)
+        if (last < first).any():
+            needed = "streams of one clock (--latency moves one)"
+            raise Refused(self.labels[int(np.argmax(last < first))], "streams that do not overlap in time", needed)
+        targets, counts = self.options.grid.of(first, last, np.max([each.counts for each in self.clocks], axis=0))
+        for each in self.clocks:
+            wanted = self.options.grid.evaluated(each.times, each.counts, targets, counts)
+            each.episodes = Episodes(each.times, wanted, each.counts, counts, self.labels, targets)
+            if each.episodes.empty(self.options.max_gap_ns(each.name)) is not None:
+                where = self.labels[0] + (f": stream {each.path}" if each.path else "")
+                needed = "a larger --max-gap, or a format that can leave values out (Parquet)"
+                raise Refused(where, "a gap longer than --max-gap", needed)
+        return targets
+
+    def planned(self, plan: Plan, also_sampled: Iterable[str] = ()) -> bool:
+        """Whether there are targets; then the plan has what is to be said. also_sampled: arrays that follow in another way."""
+        if not self.targets.size:
+            return False
+        if not plan.notes:
+            plan.notes += [each.said for each in self.clocks]
+            plan.warnings += [warning for each in self.clocks for warning in each.warnings]
+        for path, array in self.arrays.items():
+            own = self.clock_of(path)
+            if path in self.sampled:
+                plan.shares.setdefault(path, self.targets.size / own.times.size)
+            elif own and array.shape and path not in self.times and path not in also_sampled:
+                plan.beside_samples(path, array.shape[0], own.extent)
+        for each in self.clocks:
+            plan.count(each.name, each.times.size, self.targets.size)
+        return True
+
+    def seen(self, label: str, rules: Rules) -> list[formats.Stream]:
+        """The streams of one episode, for inspect()."""
+        found = {each.path: formats.Stream(label, each.path, each.times) for each in self.clocks}
+        for path, own in self.sampled.items():
+            if self.arrays[path].dtype.kind == "f" and not rules[path].taken:
+                found[own.path].columns[path] = own.read(self.arrays[path], 0, own.times.size)
+                found[own.path].quaternions[path] = rules.quaternions_in(path)
+        return list(found.values())
+
+    def new_times(self, path: str) -> np.ndarray:
+        """The targets in the type and unit of an array of times."""
+        array, unit = self.arrays[path], self.clock_of(path).unit
+        kind, style = pa.from_numpy_dtype(array.dtype.newbyteorder("=")) if array.dtype.kind not in "OS" else None, "T"
+        if kind is None:
+            kind, style = pa.string(), clock.text_style(as_times(array[:1], path)[0].as_py())
+        made = clock.times_like(self.targets, kind, unit, style)
+        if array.dtype.kind == "S":
+            return np.array(made.to_pylist(), "S").reshape(-1, *array.shape[1:])
+        return made.to_numpy(zero_copy_only=False).astype(array.dtype).reshape(-1, *array.shape[1:])
+
+    def write(self, path: str, new: Any, rules: Rules) -> None:
+        """Fills a new array with an array at the targets: as many at a time as fit SLAB_BYTES, from the rows that they need."""
+        array, own = self.arrays[path], self.clock_of(path)
+        targets, rule = own.episodes.targets, rules[path]
+        if rule.taken:
+            copy_rows(array, new, own.rows[own.episodes.taken(rule.taken)])
+            return
+        # Over intervals each sample counts, also behind the last target. Several episodes are few and small arrays of Zarr.
+        whole = rule.over_intervals or len(self.labels) > 1
+        size = max(targets.size, 1) if whole else slab_rows(array, targets.size)
+        for first in range(0, targets.size, size):
+            low, high, episodes = 0, own.times.size, own.episodes
+            if not whole:
+                before, after = (rows[first : first + size] for rows in episodes.around)
+                low, high = max(int(before[0]) - AROUND, 0), min(int(after[-1]) + AROUND + 1, high)
+                episodes = one_episode(own.times[low:high], targets[first : first + size], self.labels[0])
+            numbers = {name: own.read(self.arrays[name], low, high) for name in rules.partners(path)}
+            made = compute_columns(numbers, rules, episodes, self.options.device)[path]
+            new[first : first + size] = made.reshape(-1, *array.shape[1:])
 
 
 def new_rate(attributes: dict[str, Any], options: Options, old: float | None = None) -> dict[str, Any]:

@@ -18,14 +18,12 @@ import numpy as np
 import pyarrow as pa
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import copy_rows, is_row_of_numbers, known_of, native, new_rate, times_like
-from tmaops.dataset.clock import Episodes
-from tmaops.dataset.columns import compute_columns
+from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit, rate_of
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import is_local
-from tmaops.dataset.rules import Decided, Rules, decide, find_time
+from tmaops.dataset.rules import Decided, Rules, decide
 from tmaops.dataset.tables import FIRST_ROWS
 
 ENDS = "meta/episode_ends"
@@ -52,15 +50,11 @@ class Array:
     def __getitem__(self, rows: slice) -> np.ndarray:
         return self.open(self.path)[rows]
 
-    def key(self, chunk: tuple[int, ...]) -> str:
-        """The file of a chunk, below the array."""
-        return f"{self.prefix}{self.separator.join(map(str, chunk))}"
-
-    @property
-    def inner(self) -> list[tuple[int, ...]]:
-        """The chunks of one row."""
+    def keys(self, row: int) -> Iterator[str]:
+        """The files of the chunks of a row that has chunks of its own, below the array."""
         ends = zip(self.shape[1:], self.chunks[1:], strict=True)
-        return list(product(*(range(-(-extent // chunk)) for extent, chunk in ends)))
+        for chunk in product(*(range(-(-extent // size)) for extent, size in ends)):
+            yield f"{self.prefix}{self.separator.join(map(str, (row, *chunk)))}"
 
 
 def _array(open: Callable[[str], zarr.Array], path: str, file: str, said: dict[str, Any]) -> Array | None:
@@ -102,13 +96,9 @@ class Buffer:
         self.arrays = dict(self._arrays())
         self.first, self.rows = self._episodes()
         self.samples = int(self.rows.sum())
-        self.sampled = {
-            path: array
-            for path, array in self.arrays.items()
-            if path.startswith("data/") and array.shape[:1] == (self.samples,)
-        }
-        self.warnings: list[str] = []
-        self.time, self.unit, self.rate, self.said = self._times()
+        self.data = {path: array for path, array in self.arrays.items() if path.startswith("data/")}
+        self._time = self._times()
+        self.rate = self._time.get("hz")  # where there are no times
 
     def __enter__(self) -> "Buffer":
         return self
@@ -163,90 +153,73 @@ class Buffer:
             raise Refused(f"{self.place}/{ENDS}", what, "ends that rise from above 0")
         return ends - rows, rows
 
-    def _times(self) -> tuple[str | None, str | None, str | None, str]:
-        """The array of times and its unit, or the rate, and how they were found."""
-        known = {
-            path.removeprefix("data/"): array[:FIRST_ROWS].reshape(-1)
-            for path, array in self.sampled.items()
-            if is_row_of_numbers(array) and array.dtype.kind in "iufM"
-        }
+    def _times(self) -> dict[str, Any]:
+        """What a clock says of its times; with `hz`, the rate, where they are counted."""
+        own = {p.removeprefix("data/"): a for p, a in self.data.items() if a.shape[:1] == (self.samples,)}
         asked = (self.options.time_column or "").removeprefix("data/") or None
-        if (time := find_time(known, asked, self.options.time_unit)) is not None:
-            path, self.warnings = f"data/{time['name']}", time["warnings"]
-            unit, how = clock.unit_of(time, pa.from_numpy_dtype(known[time["name"]].dtype))
-            return path, unit, None, f"time: array '{path}' in {unit or 'its own unit'} ({how})"
+        if (time := times_among(own, asked, self.options.time_unit, "iufM")) is not None:
+            path = f"data/{time['name']}"
+            unit, how = clock.unit_of(time, pa.from_numpy_dtype(self.arrays[path].dtype.newbyteorder("=")))
+            said = f"time: array '{path}' in {unit or 'its own unit'} ({how})"
+            return {"time": path, "unit": unit, "said": said, "warnings": time["warnings"]}
         groups = (self.json("data/.zattrs"), self.json(".zattrs"), self.json("zarr.json").get("attributes", {}))
         if (rate := rate_of(self.options, groups)) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")
-        return None, None, rate[0], f"time: counted at {rate[0]} per second ({rate[1]})"
+        return {"hz": rate[0], "said": f"time: counted at {rate[0]} per second ({rate[1]})"}
 
-    def taken(self, which: np.ndarray) -> np.ndarray:
-        """The rows of some episodes, one after the other."""
-        return np.repeat(self.first[which], self.rows[which]) + clock.places(self.rows[which])
-
-    def stored(self, which: np.ndarray) -> np.ndarray:
-        """The times of some episodes (nanoseconds), one after the other."""
-        if self.time is None:
-            return clock.frames(np.zeros(which.size, np.int64), self.rows[which], clock.rate(self.rate))
-        low = int(self.first[which].min())
-        values = self.arrays[self.time][low : int((self.first + self.rows)[which].max())][self.taken(which) - low]
-        return clock.nanoseconds(pa.chunked_array([pa.array(values.reshape(-1))]), self.unit, self.time)
-
-    def timed(self, which: np.ndarray) -> tuple[Episodes, np.ndarray]:
-        """Some episodes at their targets, and the rows of the arrays that have their times."""
-        labels, rows = [f"episode {number}" for number in which], self.taken(which)
-        times, order = self.options.in_order(self.stored(which), self.rows[which], labels)
-        episodes = self.options.grid.episodes(times, self.rows[which], labels)
-        return episodes, rows if order is None else rows[order]
+    def part(self, which: list[int], in_order: bool = True) -> Part:
+        """Some episodes. in_order: of their times; without it as they are stored."""
+        first, counts = self.first[which], self.rows[which]
+        rows = np.repeat(first, counts) + clock.places(counts)
+        about = dict(self._time)
+        if hz := about.pop("hz", None):
+            times = clock.frames(np.zeros(counts.size, np.int64), counts, clock.rate(hz))
+        else:
+            low, path = int(rows.min()), about["time"]
+            values = self.arrays[path][low : int(rows.max()) + 1][rows - low]
+            times = clock.nanoseconds(pa.chunked_array([as_times(values, path)]), about["unit"], path)
+        labels = [f"episode {number}" for number in which]
+        if in_order:
+            times, order = self.options.in_order(times, counts, labels)
+            rows = rows if order is None else rows[order]
+        return Part(self.data, [Clock("", times, counts, rows, self.samples, **about)], labels, self.options)
 
     def decided(self) -> Decided:
         """The rules of arrays by the rows of the first episodes."""
         ends = self.first + self.rows
         most = max(int(ends[0]), int(ends[ends <= FIRST_ROWS][-1:].sum()))
-        known = [known_of(p, a, most, len(a.shape) <= 2) for p, a in self.sampled.items() if p != self.time]
-        offsets = np.append(self.first[ends <= most], most)
-        return decide(known, self.options.modes, offsets=offsets, rows=most)
+        arrays = {path: self.data[path] for path in self.part([0], in_order=False).sampled}
+        known = [known_of(path, array, most, len(array.shape) <= 2) for path, array in arrays.items()]
+        return decide(known, self.options.modes, offsets=np.append(self.first[ends <= most], most), rows=most)
 
-    def write(self, array: Array, place: Path, rules: Rules, episodes: Episodes, taken: np.ndarray) -> None:
+    def write(self, path: str, place: Path, rules: Rules, part: Part) -> None:
         """An array at the targets, with the chunks and codecs that it has."""
-        targets = episodes.targets.size
-        self._describe(array, place, targets)
-        if array.path == self.time:
-            _open_new(place)[...] = times_like(array, episodes.written, self.unit).reshape(targets, *array.shape[1:])
-            return
-        rule = rules[array.path]
-        if not rule.taken:
-            numbers = {}
-            for name in rules.partners(array.path):
-                values = self.arrays[name][:]
-                numbers[name] = native(values.reshape(len(values), -1)[taken])
-            made = compute_columns(numbers, rules, episodes, self.options.device)[array.path]
-            _open_new(place)[...] = made.reshape(targets, *array.shape[1:])
-            return
-        rows = taken[episodes.taken(rule.taken)]
-        if array.chunks[0] != 1 or array.prefix is None:
-            copy_rows(array, _open_new(place), rows, array.chunks[0])
-            return
-        inner = array.inner
-        for target, row in enumerate(rows.tolist()):
-            for chunk in inner:
-                data = self.read(f"{array.path}/{array.key((row, *chunk))}")
-                if data is not None:  # else it holds the fill value alone
-                    _write(place / array.key((target, *chunk)), data)
+        array, targets = self.arrays[path], part.targets
+        self._describe(array, place, targets.size)
+        if path in part.times:
+            _open_new(place)[...] = part.new_times(path)
+        elif not (mode := rules[path].taken) or array.chunks[0] != 1 or array.prefix is None:
+            part.write(path, _open_new(place), rules)
+        else:
+            own = part.clocks[0]
+            for target, row in enumerate(own.rows[own.episodes.taken(mode)].tolist()):
+                for old, new in zip(array.keys(row), array.keys(target), strict=True):
+                    if (data := self.read(f"{path}/{old}")) is not None:  # else it holds the fill value alone
+                        _write(place / new, data)
 
     def _describe(self, array: Array, place: Path, rows: int) -> None:
         """What an array says of itself, with another number of rows."""
         said = self.json(f"{array.path}/{array.file}")
         said["shape"][0] = rows
         _write(place / array.file, json.dumps(said, indent=4).encode())
-        attributes = self.read(f"{array.path}/.zattrs")
-        if attributes is not None:
+        if (attributes := self.read(f"{array.path}/.zattrs")) is not None:
             _write(place / ".zattrs", attributes)
 
-    def finish(self, out: Path, episodes: Episodes) -> None:
+    def finish(self, out: Path, part: Part) -> None:
         """The ends of the new episodes, and everything that is no sample, with the new rate where a group says the old one."""
-        self._describe(self.arrays[ENDS], out / ENDS, episodes.counts.size)
-        _open_new(out / ENDS)[...] = np.cumsum(episodes.counts)
+        counts = part.targets.size and part.clocks[0].episodes.counts
+        self._describe(self.arrays[ENDS], out / ENDS, counts.size)
+        _open_new(out / ENDS)[...] = np.cumsum(counts)
         done = tuple(f"{path}/" for path, a in self.arrays.items() if path == ENDS or (out / path / a.file).exists())
         for key in self.keys:
             name = key.rpartition("/")[2]
@@ -300,64 +273,57 @@ class Zarr(Format):
         plan = Plan(failed=Failed(keep_going, self.broken))
         options.check_streams([])
         with Buffer(source, options) as buffer:
-            plan.warnings += buffer.warnings
-            plan.notes += [buffer.said, f"episodes: end where '{ENDS}' says"]
-            plan.found = {"input_hz": buffer.rate} if buffer.rate else {}
             kept = []
             for episode in range(buffer.rows.size):
                 with plan.failed.named(str(episode)):
-                    if str(episode) in left_out:
-                        continue
-                    own, _ = buffer.timed(np.array([episode]))
-                    if own.empty(options.max_gap_ns()) is not None:
-                        what = "a larger --max-gap, or a format that can leave values out (Parquet)"
-                        raise Refused(f"episode {episode}", "a gap longer than --max-gap", what)
-                    plan.count("", int(buffer.rows[episode]), own.targets.size)
-                    if own.targets.size:
+                    if str(episode) not in left_out and buffer.part([episode]).planned(plan):
                         kept.append(episode)
-            for path, array in buffer.arrays.items():
-                if path not in buffer.sampled and path.startswith("data/") and array.shape:
-                    plan.beside_samples(path, array.shape[0], buffer.samples)
-            task = {"names": kept, "rows": buffer.rows[kept].tolist(), "times": buffer.said}
-            names = list(map(str, kept))
-            if kept and source.is_file():
-                plan.units.append(self.unit_of(source, source.name, names, arrays=list(buffer.sampled), **task))
-            for path in buffer.sampled if kept and source.is_dir() else ():
-                sizes = [[key, (source / key).stat()] for key in buffer.keys if key.startswith(f"{path}/")]
-                marks = [[key, stat.st_size, stat.st_mtime_ns] for key, stat in sizes]
-                own = {"file": path, "arrays": [path], "counted": not plan.units, "input": marks}
-                plan.units.append(Unit(path, task | own, sum(stat.st_size for _, stat in sizes), names))
+            if kept:
+                self._units(source, buffer, kept, plan)
+            plan.notes.append(f"episodes: end where '{ENDS}' says")
+            plan.found = {"input_hz": buffer.rate} if buffer.rate else {}
             plan.add(buffer.decided())
         plan.episodes = len(kept)
         return plan
 
+    def _units(self, source: Path, buffer: Buffer, kept: list[int], plan: Plan) -> None:
+        part, names = buffer.part(kept[:1]), list(map(str, kept))
+        arrays = [path for path in buffer.data if path in part.sampled or path in part.times]
+        task = {"names": kept, "rows": buffer.rows[kept].tolist(), "times": plan.notes[0]}
+        if source.is_file():
+            plan.units.append(self.unit_of(source, source.name, names, arrays=arrays, **task))
+            return
+        for path in arrays:
+            sizes = [[key, (source / key).stat()] for key in buffer.keys if key.startswith(f"{path}/")]
+            marks = [[key, stat.st_size, stat.st_mtime_ns] for key, stat in sizes]
+            own = {"file": path, "counted": not plan.units, "input": marks}
+            plan.units.append(Unit(path, task | own, sum(stat.st_size for _, stat in sizes), names))
+
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         task, rules = unit.task, Rules.of_json(unit.task["rules"])
         with Buffer(source, options) as buffer:
-            episodes, taken = buffer.timed(np.array(task["names"]))
+            part = buffer.part(task["names"])
+            rows = {"rows_read": part.clocks[0].times.size, "rows_written": part.targets.size}
             if source.is_dir():
-                buffer.write(buffer.arrays[unit.path], target, rules, episodes, taken)
+                buffer.write(unit.path, target, rules, part)
             else:
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix=".", suffix=".tmp") as root:
                     for path in task["arrays"]:
-                        buffer.write(buffer.arrays[path], Path(root) / path, rules, episodes, taken)
-                    buffer.finish(Path(root), episodes)
+                        buffer.write(path, Path(root) / path, rules, part)
+                    buffer.finish(Path(root), part)
                     _zip(Path(root), target)
-        facts = {"episodes": len(task["names"]), "rows_read": taken.size, "rows_written": episodes.targets.size}
+        facts = {"episodes": len(task["names"])} | rows
         return facts if task.get("counted", True) else dict.fromkeys(facts, 0)
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Writes the ends of the new episodes, groups, and arrays that are no samples."""
         if source.is_dir():
             with Buffer(source, options) as buffer:
-                buffer.finish(out, buffer.timed(np.array(plan.units[0].task["names"]))[0])
+                buffer.finish(out, buffer.part(plan.units[0].task["names"]))
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
         with Buffer(source, options) as buffer:
             rules = buffer.decided().rules
-            real = [p for p, rule in rules.columns.items() if buffer.sampled[p].dtype.kind == "f" and not rule.taken]
-            quaternions = {path: rules.quaternions_in(path) for path in real}
-            for number, (first, rows) in enumerate(zip(buffer.first.tolist(), buffer.rows.tolist(), strict=True)):
-                columns = {p: buffer.arrays[p][first : first + rows].reshape(rows, -1) for p in real}
-                yield [Stream(str(number), "", buffer.stored(np.array([number])), columns, quaternions)]
+            for number in range(buffer.rows.size):
+                yield buffer.part([number], in_order=False).seen(str(number), rules)
