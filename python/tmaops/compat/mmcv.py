@@ -37,9 +37,17 @@ class MultiScaleDeformableAttnFunction:
 
 
 def multi_scale_deformable_attn_pytorch(
-    value: Tensor, value_spatial_shapes: Tensor, sampling_locations: Tensor, attention_weights: Tensor
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    fifth: Tensor | None = None,
+    im2col_step: int = 64,
 ) -> Tensor:
-    """The function of mmcv for the CPU, and of RT-DETR's own repository."""
+    """The function of mmcv for the CPU, and of RT-DETR's own repository; or with the arguments of `apply`, as mmcv's old layers call it."""
+    if fifth is not None:
+        shifted = (value, value_spatial_shapes, sampling_locations, attention_weights, fifth)
+        return MultiScaleDeformableAttnFunction.apply(*shifted)
     return folded(value, value_spatial_shapes, sampling_locations, attention_weights)
 
 
