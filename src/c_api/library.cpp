@@ -1,11 +1,15 @@
 // What the library has: its version, operators, variants and element types; and the threads of calls on the host.
 #include <cstddef>
 #include <map>
+#include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "c_api/plan.hpp"
+#include "core/fail.hpp"
+#include "core/spelling.hpp"
 #include "tmaops/registry.hpp"
 #include "tmaops/threads.hpp"
 #include "tmaops/version.hpp"
@@ -36,6 +40,13 @@ const std::map<std::string_view, std::vector<tmaops_variant>>& listing() {
     return new std::map<std::string_view, std::vector<tmaops_variant>>(std::move(made));
   }();
   return *all;
+}
+
+[[noreturn]] void refuse(std::string_view op) {
+  const auto names = std::views::keys(listing());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  fail(ErrorCode::unknown_variant, "operator", "'" + std::string(op) + "'", "one of " + joined(known),
+       did_you_mean(op, known));
 }
 
 /// What an option of this name may be, then null; null where it is not one of several words.
@@ -108,7 +119,7 @@ const tmaops_variant* tmaops_variant_at(const char* op, int64_t index) {
   const tmaops_variant* variant = nullptr;
   status_of("variants", [&] {
     const auto found = listing().find(text(op));
-    if (found == listing().end()) return void(tmaops::variants(text(op)));  // which names those there are
+    if (found == listing().end()) refuse(text(op));
     variant = entry(found->second, index);
   });
   return variant;
