@@ -9,9 +9,7 @@ from collections.abc import Iterable
 
 from tmaops import _errors
 from tmaops._page import Page, check_page, paragraph, table, write_page
-from tmaops.pages.compare import compare as compare_runs
-from tmaops.pages.ladders import ladders
-from tmaops.pages.ratios import ratios
+from tmaops.pages.plots import changes, ratios, times
 from tmaops.pages.results import Row, Run, read
 
 
@@ -56,7 +54,7 @@ def report(
     old = _read_all(page, compare)
     page.add(_files(runs))
     if old:
-        compare_runs(page, [row for run in runs for row in run.rows], [row for run in old for row in run.rows])
+        changes(page, [row for run in runs for row in run.rows], [row for run in old for row in run.rows])
     devices: dict[str, dict[str, list[Row]]] = {}
     for run in runs:
         for row in run.rows:
@@ -64,7 +62,7 @@ def report(
     for device, operators in devices.items():
         for operator, rows in operators.items():
             page.section(f"{operator}, {device}" if len(devices) > 1 else operator)
-            ladders(page, rows)
+            times(page, rows)
             ratios(page, rows)
     return page
 
