@@ -7,7 +7,7 @@
 
 #include "bench/run/options.hpp"
 #include "bench/run/runner.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 namespace CLI {
 class App;

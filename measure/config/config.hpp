@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/settings.hpp"
 #include "config/yaml.hpp"
-#include "core/settings.hpp"
 
 namespace tmaops::io {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 #include "tmaops/error.hpp"
 
 namespace tmaops::io {

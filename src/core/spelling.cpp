@@ -1,6 +1,7 @@
 #include "core/spelling.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 namespace tmaops {
@@ -38,7 +39,19 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   return best;
 }
 
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  T value{};
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 }  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) { return parse<std::int64_t>(text); }
+std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   const std::string_view near = nearest_name(word, known);

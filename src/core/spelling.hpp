@@ -1,7 +1,9 @@
-// Lists of names, and suggestions for those that a user misspelled.
+// What a user spells: lists of names, suggestions for misspelt ones, and numbers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,10 @@ namespace tmaops {
 /// "Did you mean 'gemm'?": the known name with the fewest edits (insert, drop, replace, swap neighbours) from the word.
 /// Empty when even that one differs in more than a third of its letters.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+/// The whole text as a number; nothing when it is none. Independent of the locale.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_number(std::string_view text);
 
 /// A to Z as a to z, whatever the locale.
 std::string lower_case(std::string_view text);

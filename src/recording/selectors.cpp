@@ -2,7 +2,6 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "recording/steps.hpp"
 

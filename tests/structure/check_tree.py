@@ -11,7 +11,7 @@ recording -> core and, of the operators, resample's public interface and the nam
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
 A wing includes the product, never another wing; the product includes no wing:
 tool: cli -> io, and io -> recording; study -> ops, device (CUDA files only);
-measure: commands -> bench, probe, config, executor; bench -> ops; probe -> device (CUDA files only). All of them -> offers, tma, core.
+measure: commands -> bench, probe, config, executor; bench -> config, ops; probe -> device (CUDA files only). All of them -> offers, tma, core.
 The executor's twins of the device layer declare what the layer declares.
 """
 
@@ -31,7 +31,7 @@ ALLOWED = {
     "study": {"study", "ops", "offers", "tma", "core"},
     "io": {"io", "offers", "recording", "core"},
     "config": {"config", "offers", "core"},
-    "bench": {"bench", "ops", "offers", "core"},
+    "bench": {"bench", "config", "ops", "offers", "core"},
     "probe": {"probe", "tma", "core"},
     "commands": {"commands", "bench", "probe", "config", "executor", "offers", "ops", "tma", "core"},
     "executor": {"executor", "device", "tma", "core"},

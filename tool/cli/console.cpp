@@ -11,7 +11,7 @@
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
 #include "core/fail.hpp"
-#include "core/settings.hpp"
+#include "core/spelling.hpp"
 #include "offers/commands.hpp"
 
 namespace tmaops::cli {

@@ -5,7 +5,6 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
-#include "core/settings.hpp"
 #include "core/spelling.hpp"
 #include "io/preamble.hpp"
 #include "io/recording.hpp"

@@ -11,7 +11,7 @@
 #include "bench/run/recorder.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 namespace tmaops::bench {
 

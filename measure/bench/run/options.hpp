@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 namespace tmaops::bench {
 

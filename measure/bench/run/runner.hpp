@@ -5,7 +5,7 @@
 
 #include "bench/run/options.hpp"
 #include "bench/run/recorder.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 namespace tmaops::bench {
 

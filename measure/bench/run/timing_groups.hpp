@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/run/options.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::bench {

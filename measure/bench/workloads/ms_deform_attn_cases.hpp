@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 #include "tmaops/ms_deform_attn.hpp"
 
 namespace tmaops::bench {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/workloads/workload.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 #include "tmaops/resample.hpp"
 
 namespace tmaops::bench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/workloads/workload.hpp"
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 namespace tmaops::bench {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/workloads/buffer.hpp"
+#include "config/settings.hpp"
 #include "core/registry.hpp"
-#include "core/settings.hpp"
 #include "tmaops/tensor.hpp"
 
 namespace tmaops::bench {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "core/fail.hpp"
-#include "core/settings.hpp"
+#include "core/spelling.hpp"
 namespace tmaops::ops::gemm {
 namespace {
 

@@ -77,8 +77,4 @@ class Settings {
   std::vector<Setting> settings_;
 };
 
-/// The whole text as a number; nothing when it is none. Independent of the locale.
-std::optional<std::int64_t> parse_integer(std::string_view text);
-std::optional<double> parse_number(std::string_view text);
-
 }  // namespace tmaops

@@ -1,4 +1,4 @@
-#include "core/settings.hpp"
+#include "config/settings.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,15 +9,6 @@
 
 namespace tmaops {
 namespace {
-
-template <class T>
-std::optional<T> parse(std::string_view text) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  T value{};
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string short_number(double value) {
   char buffer[32];
@@ -35,9 +26,6 @@ bool is_plain(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> parse_integer(std::string_view text) { return parse<std::int64_t>(text); }
-std::optional<double> parse_number(std::string_view text) { return parse<double>(text); }
 
 std::string Place::text() const {
   if (line == 0) return source;
