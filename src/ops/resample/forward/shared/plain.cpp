@@ -130,10 +130,8 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
   tile.rows_held = layout.add<unsigned char>(tile.row_capacity * row_bytes);
   tile.shared_end = layout.end;
 
-  constexpr std::uint32_t kBlocksEach = 4;  // of a multiprocessor
-  const std::int64_t at_once = std::int64_t{kBlocksEach} * device_info(problem.device).multiprocessors;
-  const std::int64_t blocks =
-      std::min({at_once, std::int64_t{kMostAheadBlocks}, (problem.target + tile.tile - 1) / tile.tile * problem.batch});
+  const std::int64_t at_once = std::int64_t{kAheadBlocksEach} * device_info(problem.device).multiprocessors;
+  const std::int64_t blocks = std::min(at_once, (problem.target + tile.tile - 1) / tile.tile * problem.batch);
   if (cut.ahead_times > 0) {
     const MemoryRange targets = memory_of(arguments.timeline.target, problem.batch, problem.target, 1, problem.times);
     const std::int64_t target_bytes = targets.end - targets.begin;

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "device/architecture.cuh"
 #include "device/bulk_copy.cuh"
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/plain.hpp"
@@ -57,6 +58,10 @@ __device__ __forceinline__ PlainBlock plain_block(const PlainTile& tile) {
   block.width = tile.chunks.count * 16;
   return block;
 }
+
+/// Blocks behind these fetch nothing: where their share begins may not fit in 32 bits. No Hopper has more than 132
+/// multiprocessors, no other GPU more than 256.
+inline constexpr std::uint32_t kMostAheadBlocks = kAheadBlocksEach * (device::kOnHopper ? 132 : 256);
 
 /// Fetches the block's share; one thread.
 __device__ __forceinline__ void fetch_share(const Ahead& ahead, device::CacheHint hint) {

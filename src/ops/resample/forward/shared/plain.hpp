@@ -44,7 +44,7 @@ struct Ahead {
   std::uint32_t units = 0;
   std::uint32_t share = 0;  // 0: nothing is fetched
 };
-inline constexpr std::uint32_t kMostAheadBlocks = 528;
+inline constexpr std::uint32_t kAheadBlocksEach = 4;  // of a multiprocessor
 inline constexpr std::int64_t kAheadBytes = 4 << 20;  // of each tensor
 
 /// Where the rows of a target are: `at` >= 0 is the offset of its row in the window of rows, else ~row. weight as in
