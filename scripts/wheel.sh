@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the Python wheel into dist/: one file for every Python 3 on Linux, with the library, the tool, and what they need.
-# Prints its path.
+# Prints its path, and to stderr as the last line what is in it, what is not, and how to have that.
 #   OBJECTS_FROM=build  take the compiled variants of that build folder (of the same sources) instead of compiling them;
 #                       kernels are not compressed there, which makes the installed package larger, the wheel hardly
 #   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3.
@@ -59,9 +59,11 @@ python -m auditwheel repair --zip-compression-level 9 --exclude libtorch_cpu.so 
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
 [ "$(stat -c %s "$wheel")" -le 11000000 ] || { say "wheel: $wheel is larger than 11 MB"; exit 2; }
-say "$(du -k "$wheel" | cut -f 1) KiB: $wheel"
-[ -n "$torch" ] || say "wheel: without the native half of tmaops.torch, which then makes its calls over ctypes: ${TORCH_FROM:-python3} has no torch of 2.10 or newer${TORCH_FROM:+,
-       and TORCH_FROM keeps its headers from being fetched}.
-       To have it: python3 -m venv .venv/torch && .venv/torch/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
-                   TORCH_FROM=.venv/torch/bin/python make wheel"
 echo "$wheel"
+within="the library, the tool" without="oneDNN (with libdnnl-dev: pip install . --config-settings=cmake.define.TMAOPS_ONEDNN=ON)"
+part() { # part HAVE NAME HOW
+  if [ -n "$1" ]; then within="$within, $2"; else without="$2 ($3), $without"; fi
+}
+part "$torch" "the native half of tmaops.torch" "TORCH_FROM=PYTHON make wheel, whose torch is 2.10 or newer"
+part "$nvcc" "the GPU kernels" "CUDA=1 make wheel"
+say "$(du -k "$wheel" | cut -f 1) KiB with $within; without $without."

@@ -341,6 +341,15 @@ def test_a_step_describes_itself():
     assert step.state_dict() == {}
 
 
+def test_columns_are_resampled_without_another_process(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr("os.fork", lambda: pytest.fail("a process is started"))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process is started"))
+    frame = {name: column for name, column in recording().items() if column.ndim == 1 and len(column) == 11}
+    for given in (frame, pandas.DataFrame(frame)):
+        assert len(tmaops.resample(given, hz=20)["gripper"]) == 21
+
+
 def test_nothing_of_pandas_or_polars_is_imported():
     import subprocess
 

@@ -28,14 +28,14 @@ def needed(file):
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", listed))
 
 
-def test_auditwheel_finds_it_fit_for_glibc_2_34(wheel):
+def test_auditwheel_finds_it_fit_for_glibc_2_28(wheel):
     auditwheel = pytest.importorskip("auditwheel")
     from auditwheel.wheel_abi import analyze_wheel_abi
 
     found = analyze_wheel_abi(
         None, None, wheel, frozenset(["libtorch_cpu.so"]), disable_isa_ext_check=False, allow_graft=False
     )
-    assert re.fullmatch(r"manylinux_2_(1\d|2\d|3[0-4])_x86_64", found.overall_policy.name), (auditwheel, found)
+    assert re.fullmatch(r"manylinux_2_(1\d|2[0-8])_x86_64", found.overall_policy.name), (auditwheel, found)
     assert found.overall_policy.name in wheel.name
 
 
@@ -83,9 +83,26 @@ def test_variants_that_are_only_compared_are_not_in_it():
         names = {variant.name for variant in tmaops.variants(operator)}
         assert not names & studies[operator]
     for operator in set(studies) - set(tmaops.operators()):  # all of tile_load
-        with pytest.raises(tmaops.InvalidValue, match=f"'{operator}'.*one of gemm, ms_deform_attn, "):
+        with pytest.raises(tmaops.InvalidValue, match=f"(?s)'{operator}'.*one of gemm, ms_deform_attn, "):
             tmaops.variants(operator)
     assert next(variant for variant in tmaops.variants("gemm") if variant.name == "onednn").missing
+
+
+def test_the_last_line_of_make_wheel_says_what_is_in_it_and_how_to_get_the_rest(tmp_path):
+    script = (ROOT / "scripts" / "wheel.sh").read_text(encoding="utf-8")
+    (tmp_path / "a.whl").write_bytes(bytes(2048))
+    parts = {
+        "torch": ("the native half of tmaops.torch", "TORCH_FROM="),
+        "nvcc": ("the GPU kernels", "CUDA=1 make wheel"),
+    }
+    for there in ((), ("torch",), ("nvcc",), ("torch", "nvcc")):
+        given = "".join(f"{name}={'yes' if name in there else ''}; " for name in parts) + "wheel=a.whl; "
+        end = 'set -eu; say() { echo "$*"; }; ' + given + script[script.index("within=") :]
+        run = subprocess.run(["sh", "-c", end], capture_output=True, text=True, check=True, cwd=tmp_path)
+        within, without = run.stdout.split("; without ")
+        assert "KiB with the library, the tool" in within and "oneDNN (" in without
+        for name, (part, how) in parts.items():
+            assert (part in within) == (name in there) and (part in without) == (how in without) == (name not in there)
 
 
 def test_pip_install_of_the_sources_gives_the_same_package():

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Makes what a wheel for glibc 2.28 is linked with on a newer x86-64 system: old_glibc.py FOLDER. Prints the files.
+
+A linker takes the newest version of a symbol of the C library, which an older system does not have. In FOLDER come libraries with the
+names of the system's, without code, which have the symbols that are newer than 2.28 in the version that they had before; whoever is linked
+with them asks for that one. What older systems do not have at all is in missing.cpp, to be compiled in.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+NEWEST = (2, 28)
+# Where functions were before 2.34 put them into libc.so.6.
+HOMES = {"libpthread.so.0": r"pthread_|sem_", "libdl.so.2": r"dl\w+$", "librt.so.1": r"shm_|mq_|aio_|timer_"}
+MISSING = """\
+// Made by cmake/old_glibc.py. Older systems have stat and its like under other names, and no __libc_single_threaded.
+#define HIDDEN extern "C" __attribute__((visibility("hidden")))
+HIDDEN char __libc_single_threaded = 0;
+"""
+STAT = (("stat", "const char* at", "at"), ("lstat", "const char* at", "at"), ("fstat", "int at", "at"))
+STAT += (("fstatat", "int in, const char* at", "in, at"),)
+
+
+def symbols(library):
+    """(name, version, whether it is the one that linkers take) of a library of the system."""
+    path = subprocess.run(
+        ["cc", f"-print-file-name={library}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    table = subprocess.run(["readelf", "-W", "--dyn-syms", path], capture_output=True, text=True, check=True).stdout
+    for kind, name, at, version in re.findall(r" (FUNC|IFUNC) .* (\w+)(@@?)GLIBC_([\d.]+)$", table, re.MULTILINE):
+        yield name, tuple(int(part) for part in version.split(".")), at == "@@"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    missing, wanted = MISSING, {}  # library -> version -> names
+    for name, parameters, given in STAT:
+        for bits in ("", "64"):
+            inner, more = f"__{name.replace('stat', 'xstat', 1)}{bits}", ", int flags" if name == "fstatat" else ""
+            missing += f'extern "C" int {inner}(int, {parameters}, void*{more});\n'
+            missing += f"HIDDEN int {name}{bits}({parameters}, void* to{more}) {{ return {inner}(1, {given}, to{more.replace('int ', '')}); }}\n"
+            wanted.setdefault("libc.so.6", {}).setdefault((2, 4) if name == "fstatat" else (2, 2, 5), []).append(inner)
+    for library in ("libc.so.6", "libm.so.6"):
+        found = {}
+        for name, version, taken in symbols(library):
+            found.setdefault(name, {})[version] = taken
+        for name, versions in found.items():
+            old = [version for version in versions if version <= NEWEST]
+            if old and any(taken and version > NEWEST for version, taken in versions.items()):
+                home = next((home for home, pattern in HOMES.items() if re.match(pattern, name)), library)
+                wanted.setdefault(home, {}).setdefault(max(old), []).append(name)
+    files = []
+    for library, versions in wanted.items():
+        source, script, made = (folder / (library + end) for end in (".c", ".map", ""))
+        names = sorted(name for group in versions.values() for name in group)
+        source.write_text("".join(f"void {name}(void) {{}}\n" for name in names), encoding="utf-8")
+        blocks = (
+            f"GLIBC_{'.'.join(map(str, version))} {{ {' '.join(f'{name};' for name in group)} }};\n"
+            for version, group in versions.items()
+        )
+        script.write_text("".join(blocks), encoding="utf-8")
+        flags = [
+            "-shared",
+            "-nostdlib",
+            "-fno-builtin",
+            "-w",
+            f"-Wl,-soname,{library}",
+            f"-Wl,--version-script,{script}",
+        ]
+        subprocess.run(["cc", *flags, str(source), "-o", str(made)], check=True)
+        files.append(str(made))
+    source = folder / "missing.cpp"
+    if not source.exists() or source.read_text(encoding="utf-8") != missing:
+        source.write_text(missing, encoding="utf-8")
+    print(";".join([str(source), *files]))
+
+
+if __name__ == "__main__":
+    main()
