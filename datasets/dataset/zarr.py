@@ -25,61 +25,44 @@ from tmaops.dataset.options import Options
 from tmaops.dataset.places import is_local
 from tmaops.dataset.rules import Decided, Rules, decide
 from tmaops.dataset.tables import FIRST_ROWS
+from zarr.buffer.cpu import Buffer
 
 ENDS = "meta/episode_ends"
 
 
 @dataclass
 class Array:
-    """What an array says of itself, and its values, which `open` decodes."""
+    """What an array says of itself (about), without its codecs, and its values, which `open` decodes."""
 
     open: Callable[[str], zarr.Array]
     path: str
     file: str  # the name of its file of JSON
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-    dtype: np.dtype
-    prefix: str | None  # of a chunk's key, and what stands between its numbers; None: chunks hold more
-    separator: str = "."
+    about: zarr.Array
 
     def __post_init__(self) -> None:
-        sizes = zip(self.shape, self.chunks, strict=True)
-        if not all(type(n) is int and type(c) is int and n >= 0 and c > 0 for n, c in sizes):
-            raise ValueError(f"shape {self.shape} in chunks {self.chunks}")
+        self.shape, self.chunks, self.dtype = self.about.shape, self.about.chunks, self.about.dtype
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         return self.open(self.path)[rows]
 
     def keys(self, row: int) -> Iterator[str]:
         """The files of the chunks of a row that has chunks of its own, below the array."""
-        ends = zip(self.shape[1:], self.chunks[1:], strict=True)
-        for chunk in product(*(range(-(-extent // size)) for extent, size in ends)):
-            yield f"{self.prefix}{self.separator.join(map(str, (row, *chunk)))}"
+        for chunk in product(
+            (row,), *(range(-(-n // size)) for n, size in zip(self.shape[1:], self.chunks[1:], strict=True))
+        ):
+            yield self.about.metadata.encode_chunk_key(chunk)
 
 
-def _array(open: Callable[[str], zarr.Array], path: str, file: str, said: dict[str, Any]) -> Array | None:
-    """An array by its JSON; None where that is of a group."""
-    shape, separator = tuple(said.get("shape", ())), said.get("dimension_separator", ".")
-    if file == ".zarray":
-        return Array(open, path, file, shape, tuple(said["chunks"]), _dtype(said["dtype"]), "", separator)
-    if said["node_type"] != "array":
-        return None
-    encoding = said["chunk_key_encoding"]
-    sharded = any(codec["name"] == "sharding_indexed" for codec in said["codecs"])
-    separator = encoding.get("configuration", {}).get("separator", "/")
-    grid = tuple(said["chunk_grid"]["configuration"]["chunk_shape"])
-    prefix = None if sharded or encoding["name"] != "default" else f"c{separator}"
-    return Array(open, path, file, shape, grid, _dtype(said["data_type"]), prefix, separator)
+def _without_codecs(said: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of an array with the codecs alone that its type needs, so that the others need not be installed."""
+    if "node_type" not in said:
+        needed = [each for each in said.get("filters") or () if each["id"].startswith("vlen")]
+        return said | {"compressor": None, "filters": needed or None}
+    plain = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    return said | {"codecs": [each for each in said["codecs"] if each["name"].startswith("vlen")] or plain}
 
 
-def _dtype(text: Any) -> np.dtype:
-    try:
-        return np.dtype(text if isinstance(text, str) else [tuple(field) for field in text])
-    except TypeError:
-        return np.dtype("O")  # a type of Zarr alone, whose rows are taken
-
-
-class Buffer:
+class Store:
     """A store, its arrays by path, its episodes and their times; read only. A context manager."""
 
     def __init__(self, place: Path, options: Options):
@@ -100,7 +83,7 @@ class Buffer:
         self._time = self._times()
         self.rate = self._time.get("hz")  # where there are no times
 
-    def __enter__(self) -> "Buffer":
+    def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,12 +113,13 @@ class Buffer:
             if name not in (".zarray", "zarr.json"):
                 continue
             try:
-                array = _array(self._decoded, path, name, self.json(key))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                said = str(error) or type(error).__name__
-                raise Refused(f"{self.place}/{key}", said, "the JSON of an array") from error
-            if array:
-                yield path, array
+                if (said := self.json(key)).get("node_type") != "group":
+                    text = Buffer.from_bytes(json.dumps(_without_codecs(said)).encode())
+                    yield path, Array(self._decoded, path, name, zarr.open_array({name: text}, mode="r"))
+            except Zarr.broken as error:
+                if path.startswith("data/") or path == ENDS:  # others are copied as they are
+                    said = str(error) or type(error).__name__
+                    raise Refused(f"{self.place}/{key}", said, "the JSON of an array") from error
 
     def _episodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Where episodes begin, and how many rows each has (N)."""
@@ -198,7 +182,7 @@ class Buffer:
         self._describe(array, place, targets.size)
         if path in part.times:
             _open_new(place)[...] = part.new_times(path)
-        elif not (mode := rules[path].taken) or array.chunks[0] != 1 or array.prefix is None:
+        elif not (mode := rules[path].taken) or array.chunks[0] != 1:
             part.write(path, _open_new(place), rules)
         else:
             own = part.clocks[0]
@@ -272,45 +256,45 @@ class Zarr(Format):
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         plan = Plan(failed=Failed(keep_going, self.broken))
         options.check_streams([])
-        with Buffer(source, options) as buffer:
+        with Store(source, options) as store:
             kept = []
-            for episode in range(buffer.rows.size):
+            for episode in range(store.rows.size):
                 with plan.failed.named(str(episode)):
-                    if str(episode) not in left_out and buffer.part([episode]).planned(plan):
+                    if str(episode) not in left_out and store.part([episode]).planned(plan):
                         kept.append(episode)
             if kept:
-                self._units(source, buffer, kept, plan)
+                self._units(source, store, kept, plan)
             plan.notes.append(f"episodes: end where '{ENDS}' says")
-            plan.found = {"input_hz": buffer.rate} if buffer.rate else {}
-            plan.add(buffer.decided())
+            plan.found = {"input_hz": store.rate} if store.rate else {}
+            plan.add(store.decided())
         plan.episodes = len(kept)
         return plan
 
-    def _units(self, source: Path, buffer: Buffer, kept: list[int], plan: Plan) -> None:
-        part, names = buffer.part(kept[:1]), list(map(str, kept))
-        arrays = [path for path in buffer.data if path in part.sampled or path in part.times]
-        task = {"names": kept, "rows": buffer.rows[kept].tolist(), "times": plan.notes[0]}
+    def _units(self, source: Path, store: Store, kept: list[int], plan: Plan) -> None:
+        part, names = store.part(kept[:1]), list(map(str, kept))
+        arrays = [path for path in store.data if path in part.sampled or path in part.times]
+        task = {"names": kept, "rows": store.rows[kept].tolist(), "times": plan.notes[0]}
         if source.is_file():
             plan.units.append(self.unit_of(source, source.name, names, arrays=arrays, **task))
             return
         for path in arrays:
-            sizes = [[key, (source / key).stat()] for key in buffer.keys if key.startswith(f"{path}/")]
+            sizes = [[key, (source / key).stat()] for key in store.keys if key.startswith(f"{path}/")]
             marks = [[key, stat.st_size, stat.st_mtime_ns] for key, stat in sizes]
             own = {"file": path, "counted": not plan.units, "input": marks}
             plan.units.append(Unit(path, task | own, sum(stat.st_size for _, stat in sizes), names))
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         task, rules = unit.task, Rules.of_json(unit.task["rules"])
-        with Buffer(source, options) as buffer:
-            part = buffer.part(task["names"])
+        with Store(source, options) as store:
+            part = store.part(task["names"])
             rows = {"rows_read": part.clocks[0].times.size, "rows_written": part.targets.size}
             if source.is_dir():
-                buffer.write(unit.path, target, rules, part)
+                store.write(unit.path, target, rules, part)
             else:
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix=".", suffix=".tmp") as root:
                     for path in task["arrays"]:
-                        buffer.write(path, Path(root) / path, rules, part)
-                    buffer.finish(Path(root), part)
+                        store.write(path, Path(root) / path, rules, part)
+                    store.finish(Path(root), part)
                     _zip(Path(root), target)
         facts = {"episodes": len(task["names"])} | rows
         return facts if task.get("counted", True) else dict.fromkeys(facts, 0)
@@ -318,12 +302,12 @@ class Zarr(Format):
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Writes the ends of the new episodes, groups, and arrays that are no samples."""
         if source.is_dir():
-            with Buffer(source, options) as buffer:
-                buffer.finish(out, buffer.part(plan.units[0].task["names"]))
+            with Store(source, options) as store:
+                store.finish(out, store.part(plan.units[0].task["names"]))
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
-        with Buffer(source, options) as buffer:
-            rules = buffer.decided().rules
-            for number in range(buffer.rows.size):
-                yield buffer.part([number], in_order=False).seen(str(number), rules)
+        with Store(source, options) as store:
+            rules = store.decided().rules
+            for number in range(store.rows.size):
+                yield store.part([number], in_order=False).seen(str(number), rules)
