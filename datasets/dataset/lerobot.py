@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tmaops.dataset import clock
 from tmaops.dataset.clock import Episodes
@@ -24,7 +25,7 @@ from tmaops.dataset.formats import Plan, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, ParquetTables, Resampler
 from tmaops.dataset.places import copy, opened, whole, write_whole
-from tmaops.dataset.rules import Decided, Rules, decide
+from tmaops.dataset.rules import Decided, Part, Rule, Rules, decide
 from tmaops.dataset.tables import (
     Runs,
     first_rows,
@@ -76,6 +77,12 @@ class LeRobot(ParquetTables):
         known = [each for each in known_of(first, file.metadata, names) if each.name not in COUNTED]
         offsets = np.append(runs.first, first.num_rows)
         decided = decide(known, options.modes, offsets=offsets, rows=first.num_rows)
+        cameras = tuple(f"{key}." for key, feature in info["features"].items() if feature["dtype"] == "image")
+        for name, rule in decided.rules.columns.items():
+            if name.startswith(cameras) and rule.why != "asked for":
+                decided.rules.columns[name] = Rule(
+                    (Part(0, 1, "nearest"),), "an image, as a loader takes frames of videos"
+                )
         layout = Layout("timestamp", "s", "episode_index", fps=str(clock.rate(info["fps"])), counted=COUNTED)
         return layout, decided
 
@@ -296,27 +303,37 @@ def stats_of(table: pa.Table, wanted: dict[str, list[str]], rows: np.ndarray) ->
     """
     found = {}
     for name, keys in wanted.items():
-        numbers = _numbers(table.column(name))
+        numbers = numbers_of(table.column(name))
         if numbers is not None:
             quantiles = {key: int(key[1:]) / 100 for key in keys if QUANTILES.fullmatch(key)}
-            found[name] = _statistics(np.ascontiguousarray(numbers.T), rows, quantiles) | {"count": rows[:, None]}
+            found[name] = statistics(np.ascontiguousarray(numbers.T), rows, quantiles) | {"count": rows[:, None]}
     return found
 
 
-def _numbers(column: pa.ChunkedArray) -> np.ndarray | None:
-    """A column of numbers, booleans or lists of one length as (rows, channels); None for anything else."""
-    values, rows = one(column), len(column)
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
+    """A column of numbers, booleans or lists of one length as (rows, channels), NaN where a row is null; None for anything else."""
+    values, there = one(column), one(column).is_valid().to_numpy(zero_copy_only=False)
+    is_nested = is_list(values.type) or pa.types.is_fixed_size_list(values.type)
+    if is_nested and pc.count_distinct(pc.list_value_length(values)).as_py() != 1:
+        return None
     while is_list(values.type) or pa.types.is_fixed_size_list(values.type):
         values = values.flatten()
     kind = values.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or rows == 0:
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or not len(there):
         return None
     numbers = values.to_numpy(zero_copy_only=False)
     numbers = numbers if pa.types.is_floating(kind) else numbers.astype(np.float64)
-    return numbers.reshape(rows, -1) if numbers.size % rows == 0 else None
+    rows = int(there.sum()) if is_nested else there.size
+    if not rows or numbers.size % rows:
+        return None
+    made = np.full((there.size, numbers.size // rows), np.nan, numbers.dtype) if rows < there.size else None
+    if made is None:
+        return numbers.reshape(rows, -1)
+    made[there] = numbers.reshape(rows, -1)
+    return made
 
 
-def _statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float]) -> dict[str, np.ndarray]:
+def statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float]) -> dict[str, np.ndarray]:
     """Of (channels, S) numbers of N episodes of so many rows, at least one each: key -> (N, channels)."""
     begins = np.cumsum(rows) - rows
     mean, std = np.empty((2, len(columns), rows.size))
@@ -380,7 +397,7 @@ def new_stats(path: Path, described: Described) -> dict[str, Any]:
 def pooled(stats: dict[str, np.ndarray]) -> dict[str, list]:
     """Statistics of N episodes as one: pooled mean and deviation, quantiles weighted by their counts."""
     total = int(stats["count"].sum())
-    weight = stats["count"] / total
+    weight = (stats["count"] / total).reshape(-1, *[1] * (stats["mean"].ndim - 1))
     mean = (stats["mean"] * weight).sum(axis=0)
     result = {
         "min": stats["min"].min(axis=0),

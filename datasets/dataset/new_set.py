@@ -1,5 +1,6 @@
 """A LeRobot v3 data set of Parquet tables on a regular clock, each table an episode: what `resample` writes of recordings."""
 
+import io
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,15 +11,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.lerobot import pooled, stats_of
+from tmaops.dataset.lerobot import numbers_of, pooled, statistics, stats_of
 from tmaops.dataset.places import check_name, is_local, move, place
-from tmaops.dataset.tables import is_list, one
+from tmaops.dataset.tables import one
 
 FILE_BYTES = 100 << 20  # of data from which the next file begins
 STATISTICS = ["min", "max", "mean", "std"]
+MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"RIFF", b"BM", b"II*\0", b"MM\0*")  # what encoded images begin with
+MOST_IMAGES, PIXELS = 100, 150  # of an episode, and of each side of an image, by which statistics are made
 PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 
 
@@ -30,6 +33,7 @@ class Made:
     frames: int = 0
     fps: float = 0
     features: dict[str, list[str]] = field(default_factory=dict)
+    images: dict[str, list[int]] = field(default_factory=dict)  # their shapes
     notes: list[str] = field(default_factory=list)
 
 
@@ -41,7 +45,8 @@ def new_set(
     source: a table, or a folder of them; each is an episode, in the order of their names, with a column `timestamp` of
     equal steps and columns of numbers, booleans or lists of one length. out: a path that does not exist; it appears complete or
     not at all. features: "observation.state", "action", ... -> columns, or patterns, that stand side by side as float32; without
-    it all columns are observation.state. task: what the robot was told to do. robot: LeRobot's robot_type.
+    it all columns are observation.state. A column of encoded images (bytes, or structs of bytes and path) is a feature by itself,
+    without `features` observation.images.NAME. task: what the robot was told to do. robot: LeRobot's robot_type.
 
     Raises Refused: no table, an unequal clock, tables that differ, a pattern without a column, values that are missing.
     """
@@ -50,6 +55,9 @@ def new_set(
     if out.exists() or out.is_symlink():
         raise Refused(str(out), "a path that exists", "a new path for the output")
     files = [source] if source.is_file() else sorted(source.rglob("*.parquet"))
+    if (source / "meta" / "info.json").is_file():
+        needed = "its tables, or tmaops dataset resample IN OUT --hz F, which takes its images and videos along"
+        raise Refused(str(source), "a LeRobot data set", needed)
     if not files:
         raise Refused(str(source), "no Parquet table", "a table, or a folder of them, an episode each")
     if not is_local(out):
@@ -79,6 +87,8 @@ def _write(
         frames = len(next(iter(values.values())))
         table = data_table(values, np.arange(frames) / fps, episode, made.frames)
         found.append(stats_of(table, dict.fromkeys(values, STATISTICS), np.array([frames])))
+        images = {name: own for name, own in values.items() if isinstance(own, pa.Array)}
+        found[-1] |= {name: _stats_of_images(own, f"{path}: {name}", made, name) for name, own in images.items()}
         rows.append(episode_row(episode, frames, made.frames, number, task) | _stats_row(found[-1]))
         held.append(table)
         made.frames += frames
@@ -88,6 +98,8 @@ def _write(
             number, held = number + 1, []
     made.episodes = len(files)
     described = {name: {"dtype": "float32", "shape": [len(own)], "names": own} for name, own in made.features.items()}
+    about = {"dtype": "image", "names": ["height", "width", "channels"]}
+    described |= {name: about | {"shape": shape} for name, shape in made.images.items()}
     info = info_of(made.episodes, made.frames, int(made.fps) if made.fps == int(made.fps) else made.fps, robot)
     info["features"] |= described
     stats = {
@@ -97,82 +109,105 @@ def _write(
     write_meta(root, rows, task, info, stats)
 
 
-def _episode(path: Path, features: Mapping[str, Sequence[str]], made: Made) -> tuple[dict[str, np.ndarray], float]:
-    """The features of a table, (S, channels) each, and its rows per second."""
+def _episode(
+    path: Path, features: Mapping[str, Sequence[str]], made: Made
+) -> tuple[dict[str, np.ndarray | pa.Array], float]:
+    """The features of a table, numbers (S, channels) or encoded images, and its rows per second."""
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise Refused(str(path), f"no Parquet table ({error})", "one") from error
     fps = _fps(table, path)
-    columns = {name: values for name in table.column_names if (values := _channels(table, name)) is not None}
-    chosen = _chosen(list(columns), features, path)
-    left = [
-        name for name in table.column_names if name != "timestamp" and not any(name in own for own in chosen.values())
-    ]
+    columns: dict[str, np.ndarray | pa.Array] = {}
+    for name in table.column_names:
+        own = _images(one(table[name]), f"{path}: {name}")
+        own = numbers_of(table[name]) if own is None else own
+        if own is not None and name != "timestamp":
+            columns[name] = own
+    names, values, chosen = {}, {}, _chosen(columns, features, path)
+    for name, own in chosen.items():
+        parts = [columns[column] for column in own]
+        if isinstance(parts[0], pa.Array):
+            names[name], values[name] = own, parts[0]
+            continue
+        widths = zip(own, (part.shape[1] for part in parts), strict=True)
+        names[name] = [label for column, width in widths for label in _labels(column, width)]
+        values[name] = np.concatenate(parts, axis=1).astype(np.float32)
+        for row, channel in np.argwhere(~np.isfinite(values[name]))[:1]:
+            where = f"{path}: {names[name][channel]}, row {row}"
+            raise Refused(where, "no value", f"a finite number (or a --feature {name}=... without it)")
+    used = {"timestamp"}.union(*chosen.values())
+    left = [name for name in table.column_names if name not in used]
     if left and not made.features:
         made.notes.append("in no feature: " + ", ".join(left))
-    names = {
-        name: [label for column in own for label in _labels(column, columns[column].shape[1])]
-        for name, own in chosen.items()
-    }
     if made.features and names != made.features:
         raise Refused(str(path), "other columns than the tables before", "the same columns in every table")
     made.features = names
-    values = {name: np.concatenate([columns[column] for column in own], axis=1) for name, own in chosen.items()}
-    for name, own in values.items():
-        bad = np.argwhere(~np.isfinite(own))
-        if len(bad):
-            row, channel = bad[0]
-            where = f"{path}: {names[name][channel]}, row {row}"
-            raise Refused(where, "no value", f"a finite number (or a --feature {name}=... without it)")
     return values, fps
 
 
 def _fps(table: pa.Table, path: Path) -> float:
     if "timestamp" not in table.column_names or table.num_rows < 2:
-        raise Refused(
-            str(path), "no column timestamp of two rows or more", "a table as `tmaops dataset resample` writes it"
-        )
-    column = one(table["timestamp"])
-    if pa.types.is_timestamp(column.type):
-        seconds = column.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy()
-        steps = np.diff(seconds) / 1e9
-    elif pa.types.is_floating(column.type):
-        steps = np.diff(column.to_numpy(zero_copy_only=False).astype(np.float64))
-    else:
-        raise Refused(f"{path}: timestamp", str(column.type), "timestamps, or seconds as floating point numbers")
+        needed = "a table as `tmaops dataset resample` writes it"
+        raise Refused(str(path), "no column timestamp of two rows or more", needed)
+    steps = np.diff(clock.nanoseconds(table["timestamp"], "s", f"{path}: timestamp")) / 1e9
     step = steps.mean()
     if not step > 0 or np.abs(steps - step).max() > 1e-3 * step:
         raise Refused(f"{path}: timestamp", "steps that differ", "a regular clock: `tmaops dataset resample` makes it")
     return float(f"{1 / step:.6g}")
 
 
-def _channels(table: pa.Table, name: str) -> np.ndarray | None:
-    """A column as float32 (S, channels), NaN where there is no value; None where it holds no numbers."""
-    column = one(table[name])
-    if name == "timestamp":
-        return None
-    if is_list(column.type) or pa.types.is_fixed_size_list(column.type):
-        widths = pc.unique(pc.list_value_length(column).drop_null()).to_pylist()
-        if len(widths) != 1:
-            return None
-        width = widths[0]
-        column = pc.fill_null(column, pa.scalar([None] * width, column.type)).flatten()
-    else:
-        width = 1
+def _images(column: pa.Array, where: str) -> pa.Array | None:
+    """A column of encoded images as LeRobot has it, structs of bytes and path; None where it holds none."""
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        return None
-    numbers = column.cast(pa.int8()) if pa.types.is_boolean(kind) else column
-    return numbers.to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
+    if pa.types.is_struct(kind) and {"bytes", "path"} <= {each.name for each in kind}:
+        found, paths = column.field("bytes").to_pylist(), column.field("path").to_pylist()
+    else:
+        found, paths = column[:1].to_pylist(), [None] * len(column)
+        if not isinstance(found[0], bytes) or not found[0].startswith(MAGIC):
+            return None
+        found = column.to_pylist()
+    for row, (data, name) in enumerate(zip(found, paths, strict=True)):
+        if not data:
+            beside = Path(where).parent / (name or "")
+            if not beside.is_file():
+                got = f"no image, and no file {name} beside the table" if name else "no image"
+                raise Refused(f"{where}, row {row}", got, "the bytes of an image, or the path of a file")
+            found[row] = beside.read_bytes()
+    return pa.StructArray.from_arrays([pa.array(found, pa.binary()), pa.array(paths, pa.string())], ["bytes", "path"])
 
 
-def _chosen(columns: list[str], features: Mapping[str, Sequence[str]], path: Path) -> dict[str, list[str]]:
+def _stats_of_images(images: pa.Array, where: str, made: Made, name: str) -> dict[str, np.ndarray]:
+    """Statistics of the channels of an episode's images, between 0 and 1, by some of their pixels, as LeRobot takes them."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise Refused(where, "images, and no Pillow", "pip install pillow") from None
+    pixels = []
+    rows = np.unique(np.linspace(0, len(images) - 1, MOST_IMAGES).round().astype(int)).tolist()
+    for row in rows:
+        try:
+            image = np.asarray(Image.open(io.BytesIO(images[row]["bytes"].as_py())).convert("RGB"))
+        except (OSError, ValueError) as error:
+            raise Refused(f"{where}, row {row}", str(error), "an encoded image, such as PNG or JPEG") from error
+        shape = made.images.setdefault(name, list(image.shape))
+        if shape != list(image.shape):
+            raise Refused(f"{where}, row {row}", f"the shape {list(image.shape)}", f"{shape}, as the first one has")
+        step = max(1, max(shape) // PIXELS)
+        pixels.append(image[::step, ::step].reshape(-1, 3) / np.float32(255))
+    found = statistics(np.concatenate(pixels).T.copy(), np.array([sum(map(len, pixels))]), {})
+    return {key: own[..., None, None] for key, own in found.items()} | {"count": np.array([[len(rows)]])}
+
+
+def _chosen(columns: Mapping[str, Any], features: Mapping[str, Sequence[str]], path: Path) -> dict[str, list[str]]:
     """The columns of each feature, a pattern's in the order of the table."""
+    images = [name for name, own in columns.items() if isinstance(own, pa.Array)]
     if not columns:
-        raise Refused(str(path), "no column of numbers", "one at least")
+        raise Refused(str(path), "no column of numbers or images", "one at least")
     if not features:
-        return {"observation.state": columns}
+        cameras = {n if n.startswith("observation.image") else f"observation.images.{n}": [n] for n in images}
+        numbers = [name for name in columns if name not in images]
+        return ({"observation.state": numbers} if numbers else {}) | cameras
     chosen: dict[str, list[str]] = {}
     for name, patterns in features.items():
         own: list[str] = []
@@ -181,6 +216,8 @@ def _chosen(columns: list[str], features: Mapping[str, Sequence[str]], path: Pat
             if not fits:
                 raise Refused(f"{path}: --feature {name}", f"no column {pattern}", "one of " + ", ".join(columns))
             own += [column for column in fits if column not in own]
+        if len(own) > 1 and not set(own).isdisjoint(images):
+            raise Refused(f"{path}: --feature {name}", "an image beside other columns", "a feature for each image")
         chosen[name] = own
     return chosen
 
@@ -193,6 +230,9 @@ def data_table(values: Mapping[str, np.ndarray], seconds: np.ndarray, episode: i
     """The rows of an episode: features (S, channels) and LeRobot's own columns. first: rows of the episodes before."""
     columns: dict[str, Any] = {}
     for name, own in values.items():
+        if isinstance(own, pa.Array):
+            columns[name] = own
+            continue
         flat = pa.array(np.ascontiguousarray(own).reshape(-1))
         columns[name] = flat if own.shape[1] == 1 else pa.FixedSizeListArray.from_arrays(flat, own.shape[1])
     frames = np.arange(len(seconds))

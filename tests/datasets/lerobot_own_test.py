@@ -1,6 +1,7 @@
 """Data sets written and read by LeRobot's own code (`pip install --no-deps lerobot` and what its data sets need)."""
 
 import importlib.util
+import io
 
 import known
 import numpy as np
@@ -103,3 +104,28 @@ def test_its_loader_takes_a_set_that_was_made_of_tables(own, tmp_path):
     assert row["episode_index"].item() == 1 and row["task"] == "lift" and row["action"].item() == np.float32(5 / 20)
     np.testing.assert_allclose(row["observation.state"][1], motion(np.float64(5 / 20))[:2], atol=1e-6)
     assert loaded.meta.stats["action"]["max"].item() == np.float32(39 / 20)
+
+
+def test_its_loader_takes_images_of_tables_before_and_after_another_rate(own, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "tables").mkdir()
+    for episode, rows in enumerate((20, 11)):
+        pictures = []
+        for i in range(rows):
+            made = io.BytesIO()
+            image.new("RGB", (8, 6), (10 * i, episode, 0)).save(made, "PNG")
+            pictures.append(made.getvalue())
+        columns = {"timestamp": np.arange(rows) / 20, "state": np.arange(rows, dtype=np.float64), "top": pictures}
+        pq.write_table(pa.table(columns), tmp_path / "tables" / f"run{episode}.parquet")
+    tmaops.dataset.new_set(tmp_path / "tables", tmp_path / "set")
+    tmaops.dataset.resample(tmp_path / "set", tmp_path / "half", hz=10, workers=1)
+    for name, fps, length in (("set", 20, 31), ("half", 10, 16)):
+        loaded = own("test/made", root=tmp_path / name)
+        assert loaded.fps == fps and len(loaded) == length and loaded.meta.camera_keys == ["observation.images.top"]
+        row = loaded[20 // (20 // fps) + 3]
+        pixels = row["observation.images.top"]
+        assert row["episode_index"].item() == 1 and tuple(pixels.shape) == (3, 6, 8)
+        frame = round(row["timestamp"].item() * 20)
+        np.testing.assert_allclose(pixels[:, 0, 0].numpy() * 255, [10 * frame, 1, 0], atol=1e-3)
+        mean = np.asarray(loaded.meta.stats["observation.images.top"]["mean"])
+        assert mean.shape == (3, 1, 1) and 0.2 < mean[0, 0, 0] < 0.4

@@ -1,5 +1,6 @@
 """`tmaops dataset lerobot`: tables of recordings as a LeRobot v3 data set."""
 
+import io
 import json
 
 import numpy as np
@@ -88,7 +89,7 @@ def table(folder, name="a", step=0.1, **columns):
         (lambda folder: table(folder, name="b", step=0.2) or table(folder), {}, ["b.parquet", "5 rows per second"]),
         (lambda folder: table(folder, name="b", y=[1.0] * 5) or table(folder), {}, ["b.parquet", "same columns"]),
         (lambda folder: table(folder), {"action": ["y*"]}, ["--feature action", "no column y*", "one of x"]),
-        (lambda folder: table(folder, text=["a"] * 5), {}, ["no column of numbers"]),
+        (lambda folder: table(folder, text=["a"] * 5), {}, ["no column of numbers or images"]),
         (lambda folder: folder.mkdir(), {}, ["no Parquet table"]),
     ],
 )
@@ -108,3 +109,48 @@ def test_lists_and_flags_are_channels_and_text_is_left_out_and_named(tmp_path):
         "in no feature: word"
     ]
     assert data_of(tmp_path / "out")["observation.state"].to_pylist()[1] == [1.0, 2.0, 0.0]
+
+
+def picture(value):
+    image = pytest.importorskip("PIL.Image")
+    made = io.BytesIO()
+    image.new("RGB", (6, 4), (value, 10, 255)).save(made, "PNG")
+    return made.getvalue()
+
+
+def test_encoded_images_are_features_of_their_own(tmp_path):
+    """Structs of bytes and path, as LeRobot and Hugging Face store them, files beside the table, and plain bytes."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "3.png").write_bytes(picture(3))
+    bytes_of = [picture(value) for value in (0, 1, 2)] + [None, picture(4)]
+    structs = pa.array([{"bytes": data, "path": f"{i}.png"} for i, data in enumerate(bytes_of)])
+    table(tmp_path / "in", x=[1.0, 2, 3, 4, 5], top=structs, wrist=[picture(9)] * 5)
+    made = tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    assert made.images == {"observation.images.top": [4, 6, 3], "observation.images.wrist": [4, 6, 3]}
+    info = json.loads((tmp_path / "out" / "meta" / "info.json").read_text())["features"]["observation.images.top"]
+    assert info == {"dtype": "image", "shape": [4, 6, 3], "names": ["height", "width", "channels"]}
+    stored = data_of(tmp_path / "out")["observation.images.top"].to_pylist()
+    assert [each["bytes"] for each in stored] == [picture(value) for value in range(5)]
+    stats = json.loads((tmp_path / "out" / "meta" / "stats.json").read_text())["observation.images.top"]
+    np.testing.assert_allclose(np.array(stats["mean"]), np.array([2, 10, 255])[:, None, None] / 255)
+    np.testing.assert_allclose(np.array(stats["max"])[:, 0, 0], np.array([4, 10, 255]) / 255)
+    assert stats["count"] == [5]
+    tmaops.dataset.resample(tmp_path / "out", tmp_path / "half", hz=7, workers=1)
+    stored = data_of(tmp_path / "half")["observation.images.top"].to_pylist()
+    assert [each["bytes"] for each in stored] == [picture(v) for v in (0, 1, 3)]  # the nearest at 0, 1/7 and 2/7 s
+    named = {"action": ["x"], "eye": ["top"]}
+    made = tmaops.dataset.new_set(tmp_path / "in", tmp_path / "named", features=named)
+    assert list(made.images) == ["eye"] and made.notes == ["in no feature: wrist"]
+
+
+def test_images_that_are_missing_or_stand_beside_numbers_are_refused_by_name(tmp_path):
+    structs = pa.array([{"bytes": None, "path": "gone.png"}] * 5)
+    table(tmp_path / "in", x=[1.0] * 5, top=structs)
+    with pytest.raises(tmaops.dataset.Refused, match="top, row 0: got no image, and no file gone.png"):
+        tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    table(tmp_path / "in", x=[1.0] * 5, top=[picture(1)] * 5)
+    with pytest.raises(tmaops.dataset.Refused, match="an image beside other columns"):
+        tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out", features={"state": ["*"]})
+    tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(tmaops.dataset.Refused, match="a LeRobot data set; needed .*dataset resample"):
+        tmaops.dataset.new_set(tmp_path / "out", tmp_path / "again")

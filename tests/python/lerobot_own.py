@@ -6,6 +6,8 @@ import importlib.util
 import sys
 import types
 
+import numpy as np
+
 
 def stand_in(name, **attributes):
     module = types.ModuleType(name)
@@ -13,6 +15,13 @@ def stand_in(name, **attributes):
     module.__dict__.update(attributes)
     sys.modules[name] = module
     return module
+
+
+def to_tensor(image):
+    """An image of Pillow as torchvision gives it: (channels, height, width), between 0 and 1."""
+    import torch
+
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1) / 255
 
 
 @contextlib.contextmanager
@@ -23,7 +32,9 @@ def lerobot_imports():
         stand_in("accelerate", Accelerator=object)
     if importlib.util.find_spec("torchvision") is None:
         transforms = stand_in(
-            "torchvision.transforms", ToTensor=object, functional=stand_in("torchvision.transforms.functional")
+            "torchvision.transforms",
+            ToTensor=lambda: to_tensor,
+            functional=stand_in("torchvision.transforms.functional"),
         )
         stand_in("torchvision", transforms=transforms)
     yield
