@@ -125,12 +125,12 @@ class Demonstration(Part):
     def make(self, made: h5py.Group, rules: Rules) -> None:
         """Writes the demonstration at its targets."""
         targets, cameras = self.targets, self.of_cameras()
-        _copy_attributes(self.group, made)
+        made.attrs.update(self.group.attrs)
         for path, item in self.items.items():
             if path in cameras:
                 rows = cameras[path].rows[cameras[path].episodes.taken("previous")]
                 made.create_dataset(path, data=item[()][:, rows])
-                _copy_attributes(item, made[path])
+                made[path].attrs.update(item.attrs)
             elif path in self.times:
                 times = self.new_times(path)
                 _create(made, path, item, targets.size, times.dtype if item.dtype.kind == "S" else item.dtype)[...] = (
@@ -206,7 +206,7 @@ class Hdf5(Format):
         read = written = 0
         with self._opened(path) as file, h5py.File(target, "w", libver="latest") as out:
             inside = demonstrations(file)
-            _copy_attributes(file, out)
+            out.attrs.update(file.attrs)
             for name, item in _members(file) if inside != [""] else ():
                 if not any(name == demo or name.startswith(demo + "/") for demo in inside):
                     _copy(name, item, out)
@@ -235,17 +235,12 @@ class Hdf5(Format):
         unreadable |= failed
 
 
-def _copy_attributes(source: h5py.Group | h5py.Dataset, target: h5py.Group | h5py.Dataset) -> None:
-    for name, value in source.attrs.items():
-        target.attrs[name] = value
-
-
 def _copy(path: str, item: Any, target: h5py.Group) -> None:
     """A group with its attributes, a soft link, or a dataset as it is."""
     if isinstance(item, h5py.SoftLink):
         target[path] = h5py.SoftLink(item.path)
     elif _is_group(item):
-        _copy_attributes(item, target.require_group(path))
+        target.require_group(path).attrs.update(item.attrs)
     else:
         item.file.copy(item, target, name=path)
 
@@ -257,5 +252,5 @@ def _create(group: h5py.Group, path: str, like: h5py.Dataset, rows: int, kind: n
         more = {"compression": like.compression, "compression_opts": like.compression_opts, "shuffle": like.shuffle}
         more["chunks"] = (min(like.chunks[0], rows), *like.chunks[1:])
     made = group.create_dataset(path, shape=(rows, *like.shape[1:]), dtype=kind, **more)
-    _copy_attributes(like, made)
+    made.attrs.update(like.attrs)
     return made

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tmaops.dataset import clock
+from tmaops.dataset import clock, tables
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.columns import like
 from tmaops.dataset.errors import Refused
@@ -26,18 +25,7 @@ from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, ParquetTables, Resampler
 from tmaops.dataset.places import copy, opened, whole, write_whole
 from tmaops.dataset.rules import Decided, Part, Rule, Rules, decide
-from tmaops.dataset.tables import (
-    Runs,
-    first_rows,
-    is_list,
-    known_of,
-    one,
-    packed,
-    parquet,
-    runs_of,
-    unpacked,
-    write_table,
-)
+from tmaops.dataset.tables import Runs, is_list, packed, parquet, unpacked, write_table
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -72,9 +60,9 @@ class LeRobot(ParquetTables):
                 listed = next((v for v in listed.values() if isinstance(v, list)), None)
             if isinstance(listed, list):
                 names[key] = [str(name) for name in listed]
-        first = first_rows(file)
-        runs = runs_of(first.column("episode_index"), f"{path}: column 'episode_index'")
-        known = [each for each in known_of(first, file.metadata, names) if each.name not in COUNTED]
+        first = tables.first_rows(file)
+        runs = tables.runs_of(first.column("episode_index"), f"{path}: column 'episode_index'")
+        known = [each for each in tables.known_of(first, file.metadata, names) if each.name not in COUNTED]
         offsets = np.append(runs.first, first.num_rows)
         decided = decide(known, options.modes, offsets=offsets, rows=first.num_rows)
         cameras = tuple(f"{key}." for key, feature in info["features"].items() if feature["dtype"] == "image")
@@ -127,12 +115,8 @@ class LeRobot(ParquetTables):
         else:
             plan.notes.append(f"{videos}: every new timestamp is one of their frames")
 
-    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
-        schema = parquet(source / unit.task["file"]).schema_arrow
-        frames = FrameResampler(unit, options, schema)
-        columns = frames.layout.data(schema.names) + ([] if unit.task["exact"] else ["timestamp"])
-        result = self.mapped(source, unit, target, frames, columns)
-        return result | {"described": packed(frames.described())}
+    def resampler(self, source: Path, options: Options, unit: Unit) -> Resampler:
+        return FrameResampler(unit, options, parquet(source / unit.task["file"]).schema_arrow)
 
     def finish(self, source: Path, options: Options, plan: Plan, results: list[dict[str, Any]], out: Path) -> None:
         """Writes meta/: the rate, episodes with their new places and statistics, the statistics of all; links videos."""
@@ -176,6 +160,7 @@ class FrameResampler(Resampler):
         self._wanted = {name: keys for name, keys in unit.task["stats"].items() if name in schema.names}
         self._episode, self._index = unit.task["episode"], unit.task["index"]  # the next ones
         self._exact = unit.task["exact"]
+        self.columns = self.layout.data(schema.names) + ([] if self._exact else ["timestamp"])
         self._described: list[Described] = []
 
     def __call__(self, runs: Runs, rows: pa.Table) -> pa.Table:
@@ -207,8 +192,8 @@ class FrameResampler(Resampler):
         kinds = {name: self.schema.field(name).type for name in numbers}
         return {n: pa.array(values.astype(kinds[n].to_pandas_dtype()), kinds[n]) for n, values in numbers.items()}
 
-    def described(self) -> Described:
-        return together(self._described)
+    def facts(self) -> dict[str, Any]:
+        return {"described": packed(together(self._described))}
 
 
 def together(parts: list[Described]) -> Described:
@@ -303,34 +288,11 @@ def stats_of(table: pa.Table, wanted: dict[str, list[str]], rows: np.ndarray) ->
     """
     found = {}
     for name, keys in wanted.items():
-        numbers = numbers_of(table.column(name))
+        numbers = tables.numbers_of(table.column(name))
         if numbers is not None:
             quantiles = {key: int(key[1:]) / 100 for key in keys if QUANTILES.fullmatch(key)}
             found[name] = statistics(np.ascontiguousarray(numbers.T), rows, quantiles) | {"count": rows[:, None]}
     return found
-
-
-def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
-    """A column of numbers, booleans or lists of one length as (rows, channels), NaN where a row is null; None for anything else."""
-    values, there = one(column), one(column).is_valid().to_numpy(zero_copy_only=False)
-    is_nested = is_list(values.type) or pa.types.is_fixed_size_list(values.type)
-    if is_nested and pc.count_distinct(pc.list_value_length(values)).as_py() != 1:
-        return None
-    while is_list(values.type) or pa.types.is_fixed_size_list(values.type):
-        values = values.flatten()
-    kind = values.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or not len(there):
-        return None
-    numbers = values.to_numpy(zero_copy_only=False)
-    numbers = numbers if pa.types.is_floating(kind) else numbers.astype(np.float64)
-    rows = int(there.sum()) if is_nested else there.size
-    if not rows or numbers.size % rows:
-        return None
-    made = np.full((there.size, numbers.size // rows), np.nan, numbers.dtype) if rows < there.size else None
-    if made is None:
-        return numbers.reshape(rows, -1)
-    made[there] = numbers.reshape(rows, -1)
-    return made
 
 
 def statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float]) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.lerobot import numbers_of, pooled, statistics, stats_of
+from tmaops.dataset.lerobot import pooled, statistics, stats_of
 from tmaops.dataset.places import check_name, is_local, move, place
-from tmaops.dataset.tables import one
+from tmaops.dataset.tables import numbers_of, one
 
 FILE_BYTES = 100 << 20  # of data from which the next file begins
 STATISTICS = ["min", "max", "mean", "std"]
@@ -130,8 +130,8 @@ def _episode(
         if isinstance(parts[0], pa.Array):
             names[name], values[name] = own, parts[0]
             continue
-        widths = zip(own, (part.shape[1] for part in parts), strict=True)
-        names[name] = [label for column, width in widths for label in _labels(column, width)]
+        widths = {column: part.shape[1] for column, part in zip(own, parts, strict=True)}
+        names[name] = [c if n == 1 else f"{c}[{i}]" for c, n in widths.items() for i in range(n)]
         values[name] = np.concatenate(parts, axis=1).astype(np.float32)
         for row, channel in np.argwhere(~np.isfinite(values[name]))[:1]:
             where = f"{path}: {names[name][channel]}, row {row}"
@@ -222,19 +222,14 @@ def _chosen(columns: Mapping[str, Any], features: Mapping[str, Sequence[str]], p
     return chosen
 
 
-def _labels(column: str, width: int) -> Iterator[str]:
-    yield from [column] if width == 1 else [f"{column}[{i}]" for i in range(width)]
-
-
 def data_table(values: Mapping[str, np.ndarray], seconds: np.ndarray, episode: int, first: int) -> pa.Table:
     """The rows of an episode: features (S, channels) and LeRobot's own columns. first: rows of the episodes before."""
     columns: dict[str, Any] = {}
     for name, own in values.items():
-        if isinstance(own, pa.Array):
-            columns[name] = own
-            continue
-        flat = pa.array(np.ascontiguousarray(own).reshape(-1))
-        columns[name] = flat if own.shape[1] == 1 else pa.FixedSizeListArray.from_arrays(flat, own.shape[1])
+        if isinstance(own, np.ndarray):
+            flat = pa.array(np.ascontiguousarray(own).reshape(-1))
+            own = flat if own.shape[1] == 1 else pa.FixedSizeListArray.from_arrays(flat, own.shape[1])
+        columns[name] = own
     frames = np.arange(len(seconds))
     columns |= {"timestamp": seconds.astype(np.float32), "frame_index": frames}
     columns |= {"episode_index": np.full(frames.size, episode), "index": first + frames}
@@ -270,15 +265,8 @@ def write_meta(
     """The files of meta/."""
     meta = root / "meta"
     pq.write_table(pa.Table.from_pylist(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
-    about = [("task_index", "task_index", "int64", "int64"), (None, "__index_level_0__", "unicode", "object")]
-    keys = ("name", "field_name", "pandas_type", "numpy_type")
-    pandas = {
-        "index_columns": ["__index_level_0__"],
-        "column_indexes": [],
-        "columns": [dict(zip(keys, each)) for each in about],
-    }
-    for each in pandas["columns"]:
-        each["metadata"] = None
+    index = {"name": None, "field_name": "__index_level_0__", "pandas_type": "unicode", "numpy_type": "object"}
+    pandas = {"index_columns": [index["field_name"]], "column_indexes": [], "columns": [index | {"metadata": None}]}
     tasks = pa.table({"task_index": [0], "__index_level_0__": [task]})  # LeRobot looks a task up in pandas' index
     pq.write_table(tasks.replace_schema_metadata({"pandas": json.dumps(pandas)}), meta / "tasks.parquet")
     (meta / "info.json").write_text(json.dumps(info, indent=4), encoding="utf-8")

@@ -196,7 +196,12 @@ def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> 
 
 
 class Resampler:
-    """Episodes of one layout at the targets of `options`. schema: of the result, where it is not that of the rows."""
+    """Episodes of one layout at the targets of `options`. schema: of the result, where it is not that of the rows.
+
+    columns: those that it looks at; None for all.
+    """
+
+    columns: list[str] | None = None
 
     def __init__(self, layout: Layout, options: Options, rules: Rules, schema: pa.Schema | None = None):
         self.layout, self.options, self.rules, self.schema = layout, options, rules, schema
@@ -220,6 +225,10 @@ class Resampler:
         schema = self.schema or steps.schema
         made = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
         return self.layout.with_steps(rows, made)
+
+    def facts(self) -> dict[str, Any]:
+        """What the end of the run has to know, as JSON."""
+        return {}
 
     def in_order(self, runs: Runs, steps: pa.Table, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The times of episodes in order, and the rows that have them."""
@@ -335,19 +344,16 @@ class ParquetTables(Format):
                     kept.append(i)
             found[place] = (name, path, runs[np.array(kept, int)])
 
-    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
-        resampler = Resampler(Layout(**unit.task["layout"]), options, Rules.of_json(unit.task["rules"]))
-        return self.mapped(source, unit, target, resampler)
+    def resampler(self, source: Path, options: Options, unit: Unit) -> Resampler:
+        return Resampler(Layout(**unit.task["layout"]), options, Rules.of_json(unit.task["rules"]))
 
-    def mapped(
-        self, source: Path, unit: Unit, target: Path, resampler: Resampler, columns: list[str] | None = None
-    ) -> dict[str, Any]:
-        """Writes the episodes of a unit by a resampler, which looks at these or all columns."""
+    def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
-        facts = tables.unpacked(unit.task["runs"])
+        facts, resampler = tables.unpacked(unit.task["runs"]), self.resampler(source, options, unit)
         runs = Runs(unit.episodes, facts.pop("first"), facts.pop("rows"), facts)
-        tables.map_runs(path, target, runs, resampler, columns)
-        return {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
+        tables.map_runs(path, target, runs, resampler, resampler.columns)
+        facts = {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
+        return facts | resampler.facts()
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""

@@ -1,6 +1,7 @@
 """Parquet files whose rows are the samples of episodes, one episode after the other: read, resampled, written."""
 
 import base64
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -189,42 +190,30 @@ def _paths(column: pq.ColumnChunkMetaData) -> set[str]:
     return {column.path_in_schema, re.sub(r"\.list\.[^.]+", ".list.element", column.path_in_schema)}
 
 
-class Writer:
-    """Writes the tables of episodes to one Parquet file, in row groups of a size that does not depend on the machine."""
+@contextlib.contextmanager
+def writer(path: Path, schema: pa.Schema, like: pq.FileMetaData | None) -> Iterator[Callable[[pa.Table], None]]:
+    """Writes the tables that it is called with to one Parquet file, in row groups of a size that does not depend on the machine."""
+    columns = columns_of(like)
+    codecs = {name: _codec(c) for c in columns for name in _paths(c)} or ("ZSTD" if like is None else "NONE")
+    dictionaries = [name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True
+    held: list[pa.Table] = []
+    with pq.ParquetWriter(path, schema, compression=codecs, use_dictionary=dictionaries) as file:
 
-    def __init__(self, path: Path, schema: pa.Schema, like: pq.FileMetaData | None):
-        columns = columns_of(like)
-        codecs = {name: _codec(c) for c in columns for name in _paths(c)}
-        dictionaries = [name for c in columns if _has_dictionary(c) for name in _paths(c)] if columns else True
-        codecs = codecs or ("ZSTD" if like is None else "NONE")
-        self._writer = pq.ParquetWriter(path, schema, compression=codecs, use_dictionary=dictionaries)
-        self._tables: list[pa.Table] = []
-        self._bytes = 0
+        def write(table: pa.Table | None) -> None:
+            held.extend([] if table is None else [table])
+            if held and (table is None or sum(each.nbytes for each in held) >= ROW_GROUP_BYTES):
+                whole = pa.concat_tables(held)
+                held.clear()
+                file.write_table(whole, row_group_size=max(whole.num_rows, 1))
 
-    def __enter__(self) -> "Writer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._flush()
-        self._writer.close()
-
-    def add(self, table: pa.Table) -> None:
-        self._tables.append(table)
-        self._bytes += table.nbytes
-        if self._bytes >= ROW_GROUP_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._tables:
-            table = pa.concat_tables(self._tables)
-            self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        self._tables, self._bytes = [], 0
+        yield write
+        write(None)
 
 
 def write_table(table: pa.Table, path: Path, like: pq.FileMetaData | None = None) -> None:
     """A table as a new file."""
-    with Writer(path, table.schema, like) as writer:
-        writer.add(table)
+    with writer(path, table.schema, like) as write:
+        write(table)
 
 
 def map_runs(
@@ -236,9 +225,9 @@ def map_runs(
     file = parquet(source)
     size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
     most = min(BATCH_ROWS, BATCH_BYTES * file.metadata.num_rows // max(size, 1))
-    with Writer(target, file.schema_arrow, file.metadata) as writer:
+    with writer(target, file.schema_arrow, file.metadata) as write:
         for group, table in read_runs(file, str(source), runs, most, columns):
-            writer.add(work(group, table))
+            write(work(group, table))
 
 
 def one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -290,6 +279,29 @@ def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
     return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
+    """A column of numbers, booleans or lists of one length as (rows, channels), NaN where a row is null; None for anything else."""
+    values, there = one(column), one(column).is_valid().to_numpy(zero_copy_only=False)
+    is_nested = is_list(values.type) or pa.types.is_fixed_size_list(values.type)
+    if is_nested and pc.count_distinct(pc.list_value_length(values)).as_py() != 1:
+        return None
+    while is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        values = values.flatten()
+    kind = values.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or not len(there):
+        return None
+    numbers = values.to_numpy(zero_copy_only=False)
+    numbers = numbers.astype(np.float64) if kind not in (pa.float32(), pa.float64()) else numbers
+    rows = int(there.sum()) if is_nested else there.size
+    if not rows or numbers.size % rows:
+        return None
+    made = np.full((there.size, numbers.size // rows), np.nan, numbers.dtype) if rows < there.size else None
+    if made is None:
+        return numbers.reshape(rows, -1)
+    made[there] = numbers.reshape(rows, -1)
+    return made
+
+
 def first_rows(file: pq.ParquetFile) -> pa.Table:
     """The first rows of a file, flat. Of bytes, and of lists of other things than real numbers, only the types."""
     schema = flat(file.schema_arrow.empty_table()).schema
@@ -329,11 +341,8 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
     """The values of a column as the rules look at them; None where they do not."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if width:
-        made = np.full((len(column), width), np.nan, np.float32 if "float" == str(kind) else np.float64)
-        there = np.flatnonzero(column.is_valid().to_numpy())
-        numbers = pc.list_flatten(column) if pa.types.is_nested(kind) else column.drop_null()
-        made[there] = numbers.to_numpy(zero_copy_only=False).reshape(-1, width) if there.size else np.nan
-        return made if pa.types.is_nested(kind) else made[:, 0]
+        made = numbers_of(column)
+        return made if made is None or pa.types.is_nested(kind) else made[:, 0]
     if column.null_count or width == 0:
         return None
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
