@@ -1,8 +1,9 @@
 #include "io/npy.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/display.hpp"
@@ -23,141 +24,87 @@ struct NpyHeader {
   std::vector<std::int64_t> shape{};
 };
 
-class HeaderParser {
- public:
-  HeaderParser(std::string_view text, std::string_view where) : rest_(text), where_(where), whole_(text) {}
-
-  NpyHeader parse() {
-    NpyHeader header;
-    bool has_descr = false, has_order = false, has_shape = false;
-    expect('{');
-    while (!accept('}')) {
-      const std::string key = string();
-      expect(':');
-      bool* seen = key == "descr" ? &has_descr : key == "fortran_order" ? &has_order : &has_shape;
-      if (seen == &has_shape && key != "shape") fail("the key '" + display_text(key) + "'");
-      if (std::exchange(*seen, true)) fail("the key '" + key + "' twice");
-      if (seen == &has_descr) {
-        header.type = descr();
-      } else if (seen == &has_order) {
-        header.fortran_order = boolean();
-      } else {
-        header.shape = shape();
-      }
-      if (!accept(',')) {
-        expect('}');
-        break;
-      }
+/// The header, which is a literal of Python, as JSON: brackets for a tuple, true for True, and no comma at an end.
+std::string as_json(std::string_view text) {
+  std::string json;
+  std::string comma;  // one that is kept back until something follows it
+  char quote = 0;     // of the string that is open
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quote != 0) {
+      json += c == quote ? '"' : c;
+      if (c == '"' && c != quote) return {};
+      if (c == quote) quote = 0;
+      continue;
     }
-    skip_space();
-    if (!rest_.empty()) fail("text after the dictionary");
-    if (!has_descr || !has_order || !has_shape)
-      fail(std::string("no key '") + (!has_descr ? "descr" : !has_order ? "fortran_order" : "shape") + "'");
-    return header;
+    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') continue;
+    if (c == 'L' && i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9') continue;  // Python 2's long integers
+    if (c == '(' || c == ')') c = c == '(' ? '[' : ']';
+    if (c != ']' && c != '}') json += comma;
+    comma = c == ',' ? "," : "";
+    if (c == ',') continue;
+    if (c == '\'' || c == '"') quote = std::exchange(c, '"');
+    json += c == 'T' ? 't' : c == 'F' ? 'f' : c;
   }
+  return json + comma;
+}
 
- private:
-  [[noreturn]] void fail(std::string got) const {
-    tmaops::fail(ErrorCode::bad_npy_header, where_, std::move(got) + " in " + display_text(whole_.substr(0, 200)),
-                 "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), } or the like");
-  }
-  void skip_space() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t' || rest_[0] == '\r'))
-      rest_.remove_prefix(1);
-  }
-  bool accept(char c) {
-    skip_space();
-    if (rest_.empty() || rest_[0] != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) fail(std::string("no '") + c + "' at byte " + std::to_string(whole_.size() - rest_.size()));
-  }
-  std::string string() {
-    skip_space();
-    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) fail("a key or value that is no string");
-    const std::size_t end = rest_.find(rest_[0], 1);
-    if (end == std::string_view::npos) fail("a string without an end");
-    std::string text(rest_.substr(1, end - 1));
-    if (text.find('\\') != std::string::npos) fail("a string with a backslash");
-    rest_.remove_prefix(end + 1);
-    return text;
-  }
-  bool boolean() {
-    skip_space();
-    for (const auto& [word, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
-      if (!rest_.starts_with(word)) continue;
-      rest_.remove_prefix(word.size());
-      return value;
-    }
-    fail("a fortran_order that is neither True nor False");
-  }
-  std::vector<std::int64_t> shape() {
-    std::vector<std::int64_t> extents;
-    expect('(');
-    while (!accept(')')) {
-      skip_space();
-      std::int64_t extent = 0;
-      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
-      if (error == std::errc::result_out_of_range)
-        tmaops::fail(ErrorCode::file_too_large, where_,
-                     "an extent above 2^63 in " + display_text(whole_.substr(0, 200)),
-                     "a shape whose elements can be counted");
-      if (error != std::errc() || extent < 0) fail("a shape that is not a tuple of sizes");
-      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      accept('L');  // Python 2 wrote an L behind long integers
-      extents.push_back(extent);
-      if (extents.size() > kMaxRank) fail("more than 8 dimensions");
-      if (!accept(',')) {
-        expect(')');
-        break;
-      }
-    }
-    return extents;
-  }
-  ElementType descr() {
-    skip_space();
-    if (!rest_.empty() && rest_[0] == '[') unsupported("a structured type");
-    const std::string text = string();
-    if (text.find('O') != std::string::npos)
-      tmaops::fail(ErrorCode::pickle_refused, where_, "element type '" + display_text(text) + "'",
-                   "numbers, booleans or text");
-    if (const auto type = element_type(text)) return *type;
-    if (!text.empty() && text[0] == '>') unsupported("'" + display_text(text) + "', which is big-endian");
-    if (text.starts_with("<M8"))
-      unsupported("'" + display_text(text) + "'", "Save times in a unit tmaops reads: x.astype('datetime64[ns]').");
-    if (text.starts_with("<m8"))
-      unsupported("'" + display_text(text) + "', which is timedelta64",
-                  "Save it as integers: x.astype('timedelta64[ns]').astype('int64').");
-    unsupported("'" + display_text(text) + "'");
-  }
-  [[noreturn]] void unsupported(std::string got, std::string mend = {}) const {
-    tmaops::fail(ErrorCode::unsupported_file_dtype, where_, got,
-                 "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# or <M8[s|ms|us|ns]", mend);
-  }
-
-  std::string_view rest_;
-  std::string_view where_;
-  std::string_view whole_;
-};
+ElementType parse_descr(const nlohmann::json& descr, std::string_view where) {
+  const auto unsupported = [&](std::string got, std::string mend = {}) {
+    fail(ErrorCode::unsupported_file_dtype, where, got,
+         "<f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 <u4 <u8 |b1 <U# |S# or <M8[s|ms|us|ns]", mend);
+  };
+  if (!descr.is_string()) unsupported("a structured type");
+  const std::string text = descr;
+  const std::string shown = "'" + display_text(text) + "'";
+  if (text.find('O') != std::string::npos)
+    fail(ErrorCode::pickle_refused, where, "element type " + shown, "numbers, booleans or text");
+  const auto type = element_type(text);
+  if (type && type->bytes == 0)  // any number of elements without bytes would fit the file
+    unsupported(shown + ", elements of no bytes");
+  if (!type && text.starts_with('>')) unsupported(shown + ", which is big-endian");
+  if (!type && text.starts_with("<M8"))
+    unsupported(shown, "Save times in a unit tmaops reads: x.astype('datetime64[ns]').");
+  if (!type && text.starts_with("<m8"))
+    unsupported(shown + ", which is timedelta64", "Save it as integers: x.astype('timedelta64[ns]').astype('int64').");
+  if (!type) unsupported(shown);
+  return *type;
+}
 
 /// Parses {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), } in any order of keys. `where` names the file.
 /// Throws Error bad_npy_header, pickle_refused, unsupported_file_dtype, file_too_large (elements or bytes overflow).
 NpyHeader parse_npy_header(std::string_view text, std::string_view where) {
-  NpyHeader header = HeaderParser(text, where).parse();
-  std::int64_t bytes = static_cast<std::int64_t>(header.type.bytes);
-  for (const std::int64_t extent : header.shape) {
+  int keys = 0;
+  const auto count = [&](int, nlohmann::json::parse_event_t event, const nlohmann::json&) {
+    keys += event == nlohmann::json::parse_event_t::key ? 1 : 0;
+    return true;
+  };
+  const auto header = nlohmann::json::parse(as_json(text), count, false);
+  const auto is = [&](const char* key, bool (nlohmann::json::*of_type)() const noexcept) {
+    return header.contains(key) && (header[key].*of_type)();
+  };
+  const bool known = header.is_object() && header.size() == 3 && keys == 3 && header.contains("descr") &&
+                     (header["descr"].is_string() || header["descr"].is_array()) &&
+                     is("fortran_order", &nlohmann::json::is_boolean) && is("shape", &nlohmann::json::is_array) &&
+                     header["shape"].size() <= kMaxRank && std::ranges::all_of(header["shape"], [](const auto& extent) {
+                       return extent.is_number_float() ? extent > 1e18 : extent.is_number() && extent >= 0;
+                     });
+  const std::string shown = display_text(text.substr(0, 200));
+  if (!known)
+    fail(ErrorCode::bad_npy_header, where, shown.empty() ? "an empty header" : shown,
+         "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), } or the like, with at most 8 dimensions");
+  NpyHeader made{.type = parse_descr(header["descr"], where), .fortran_order = header["fortran_order"]};
+  auto bytes = static_cast<std::int64_t>(made.type.bytes);
+  for (const auto& extent : header["shape"]) {
     // Zeros are left out of the product, because the strides of the other dimensions must fit as well.
-    if (extent != 0 && bytes != 0 && extent > std::numeric_limits<std::int64_t>::max() / bytes)
-      fail(ErrorCode::file_too_large, where, "shape of more than 2^63 bytes", "a shape whose bytes can be counted");
-    if (extent != 0) bytes *= extent;
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (!extent.is_number_integer() || extent > kMost || (extent != 0 && extent > kMost / bytes))
+      fail(ErrorCode::file_too_large, where, "a shape of more than 2^63 bytes in " + shown,
+           "a shape whose bytes can be counted");
+    made.shape.push_back(extent);
+    if (extent != 0) bytes *= made.shape.back();
   }
-  if (header.type.bytes == 0) {  // any number of elements without bytes would fit the file
-    fail(ErrorCode::unsupported_file_dtype, where, "'" + header.type.descr + "', elements of no bytes",
-         "text of at least one character");
-  }
-  return header;
+  return made;
 }
 
 // Row-major copy of a column-major array.
