@@ -42,8 +42,8 @@ bool takes_one_row(const Problem& problem) {
 }
 
 /// Whether a guessed window of rows beats reading those that are needed: where samples serve two targets each or more,
-/// and in short calls with a target per sample. Of long calls with a target per sample those gain for which no kernel
-/// reads rows with a search per lane.
+/// and in short calls with a target per sample. A long call with a target per sample gains only where no kernel with a
+/// search per lane takes its rows.
 bool windows_win(const Problem& problem) {
   const bool one_is_enough =
       is_short(problem) || !(suits_lanes(problem) || takes_one_row(problem) || problem.row_bytes() >= kWide);

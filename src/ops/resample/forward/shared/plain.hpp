@@ -54,8 +54,8 @@ struct alignas(8) Spot {
   float weight;
 };
 
-/// A plain call cut into tiles of consecutive targets, one per block, passed to kernels by value. What a block can be
-/// spared is worked out here. Located targets, where there are any, stand first in shared memory.
+/// A plain call cut into tiles of consecutive targets, one per block, passed to kernels by value. The host computes
+/// here what no block must. Located targets, where there are any, stand first in shared memory.
 struct PlainTile : PlainCall {
   Chunks chunks;                 // of a row
   int tile;                      // targets per block

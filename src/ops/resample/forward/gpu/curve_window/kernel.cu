@@ -1,7 +1,7 @@
 // Every interpolation, also several in one row: PCHIP, slerp and groups of channels at little more than the cost of
 // linear. Windows of times and rows come by two bulk copies as in bulk_window. One thread locates a target and leaves
-// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. The type of the times is
-// left behind with the search: two kernels per type of values, not one per combination.
+// what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Only the search knows
+// the type of the times, so there are two kernels per type of values and not one per combination.
 #include "device/shared_memory.cuh"
 #include "ops/resample/forward/shared/pieces.cuh"
 #include "ops/resample/shared/bracket.cuh"
