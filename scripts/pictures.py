@@ -56,22 +56,34 @@ def data_set():
     return "50 Hz to 30 Hz on two processors", "s", bars
 
 
+STEPS = {
+    "wgmma_cp_async": "wgmma, cp.async",
+    "wgmma_tma": "+ TMA",
+    "tmaops": "+ two consumers, clusters",
+    "cublaslt": "cuBLASLt, its fastest",
+}
+
+
 def ladder():
     """What each step of the gemm ladder brings."""
-    shown = (
-        ("wgmma_cp_async", "wgmma, cp.async"),
-        ("wgmma_tma", "+ TMA"),
-        ("tmaops", "+ two consumers, clusters"),
-        ("cublaslt", "cuBLASLt, its fastest"),
-    )
     bars = []
-    for implementation, label in shown:
+    for implementation, label in STEPS.items():
         row = one("h100/gemm.json", case="RC 2048", dtype="f16", temperature="hot", implementation=implementation)
         bars.append((label, row["us"]["median"], THEIRS if implementation == "cublaslt" else OURS))
     return "gemm 2048 x 2048 x 2048, f16, H100", "µs", bars
 
 
 BARS = {"detector": detector, "data_set": data_set, "ladder": ladder}
+# The pictures of README.md: their file, and which of its rows they show. scripts/update_tables.py says it below them.
+SOURCES = {
+    "detector": ("h100/models_batch4.json", lambda row: True),
+    "data_set": ("cpu/dataset.json", lambda row: True),
+    "ladder": (
+        "h100/gemm.json",
+        lambda row: row["case"] == "RC 2048" and row["temperature"] == "hot" and row["implementation"] in STEPS,
+    ),
+    "gemm_distribution": ("h100/gemm_choices.json", lambda row: True),
+}
 
 
 def images(case):

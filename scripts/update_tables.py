@@ -18,7 +18,8 @@ missed goal is bold. With `ratios` alone the table has no times. `rows=implement
 `<!-- counters FILE ... -->` makes a table of hardware counters, one line per implementation;
 `columns=us,GHz,tensor` chooses among COLUMNS. Those from `mean` on are for tile_load, whose rows need no counters. With `run=FILE`
 the table may come before its rows do, and names the configuration to run.
-`<!-- models FILE -->` makes the table of a file of bench_models.py.
+`<!-- models FILE -->` makes the table of a file of bench_models.py. `<!-- picture NAME -->` keeps the picture that it holds, and says
+below it where its numbers come from (scripts/pictures.py).
 
 Below a table stands whether the code of its variants has changed since it was measured. Each row has a digest of the code that
 ran (cmake/code_digests.py); --digests names the file with those of a build. Where the build cannot tell, because it has no
@@ -35,9 +36,12 @@ import pathlib
 import re
 import sys
 
+from pictures import SOURCES
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(
-    r"(<!-- (?P<what>table|counters|models) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)", re.DOTALL
+    r"(<!-- (?P<what>table|counters|models|picture) (?P<spec>[^\n]*?) -->\n)(?P<body>.*?)(<!-- /(?P=what) -->)",
+    re.DOTALL,
 )
 
 
@@ -399,6 +403,16 @@ def make_models(spec, before, digests):
     )
 
 
+def make_picture(spec, before, digests):
+    """What stands there, which is the picture, and below it the source of its numbers."""
+    file, shows = SOURCES[spec]
+    document = json.loads((ROOT / "results" / file).read_text(encoding="utf-8"))
+    rows = [row for row in document.get("rows", []) if shows(row)]
+    shown = rows or [{"device": "cuda"}]  # a list of products has no rows
+    line = source_line(f"results/{file}", document, shown, before, digests)
+    return f"{before.splitlines()[0]}\n\n{line}\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
@@ -406,7 +420,7 @@ def main():
     options = parser.parse_args()
     digests = Digests(options.digests)
     problems = []
-    makers = {"table": make_table, "counters": make_counters, "models": make_models}
+    makers = {"table": make_table, "counters": make_counters, "models": make_models, "picture": make_picture}
 
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         readme = path.name == "README.md" and path.parent == ROOT
@@ -425,7 +439,8 @@ def main():
                 path.write_text(new, encoding="utf-8")
                 print(f"{path.relative_to(ROOT)}: updated")
         if readme:
-            problems += [f"README.md shows rows of other code:{line}" for line in NOTE.findall(new) if line]
+            tables = re.sub(r"<!-- picture .*?<!-- /picture -->", "", new, flags=re.DOTALL)
+            problems += [f"README.md shows rows of other code:{line}" for line in NOTE.findall(tables) if line]
     if digests.unknown and options.digests:
         print(f"not compared with this build, which has no kernels or others: {', '.join(sorted(digests.unknown))}")
     print("\n".join(problems), end="\n" if problems else "")
