@@ -216,8 +216,9 @@ def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Err
     return passed_on
 
 
-def _register_autograd(name: str, context: Callable, gradient: Callable) -> None:
-    """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros."""
+def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda arguments: arguments) -> None:
+    """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros. `kept` are its arguments
+    as the gradient wants them."""
     operator, defaults = (
         _kernels[name],
         tuple(argument.default_value for argument in _operators[name]._schema.arguments),
@@ -228,8 +229,11 @@ def _register_autograd(name: str, context: Callable, gradient: Callable) -> None
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
-            output = operator(*(arguments[:required] if arguments[required:] == options else arguments))
-            context(ctx, arguments, output)
+            passed = arguments[:required] if arguments[required:] == options else arguments
+            output = operator(*passed)
+            keep = kept(passed)
+            ctx.save_for_backward(*[given if isinstance(given, Tensor) else None for given in keep])
+            ctx.others = [None if isinstance(given, Tensor) else given for given in keep]
             return output
 
         backward = staticmethod(gradient)
@@ -362,23 +366,14 @@ def _(value, sampling_locations, attention_weights, needed, **_):
     return tuple(like.new_empty(like.shape if needed >> index & 1 else (0,)) for index, like in enumerate(inputs))
 
 
-def _save(ctx, given: dict[str, Any]) -> None:
-    """Keeps arguments for the backward pass."""
-    ctx.names = [what for what, value in given.items() if isinstance(value, Tensor)]
-    ctx.given = {what: value for what, value in given.items() if not isinstance(value, Tensor)}
-    ctx.save_for_backward(*(given[what] for what in ctx.names))
-
-
-def _saved(ctx) -> dict[str, Any]:
-    return {**ctx.given, **dict(zip(ctx.names, ctx.saved_tensors))}
-
-
-def _attention_context(ctx, inputs, output) -> None:
-    _save(ctx, _named("ms_deform_attn", inputs))
+def _saved(name: str, ctx) -> dict[str, Any]:
+    """The arguments that a call kept, by name."""
+    kept = zip(ctx.saved_tensors, ctx.others)
+    return _named(name, [other if tensor is None else tensor for tensor, other in kept])
 
 
 def _attention_gradient(ctx, grad):
-    given, needs = _saved(ctx), ctx.needs_input_grad
+    given, needs = _saved("ms_deform_attn", ctx), ctx.needs_input_grad
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
     needed = [needs[0], needs[2] and given["sampling"] != "nearest", needs[3]]
     if grad.dtype not in (given["value"].dtype, torch.float32):
@@ -391,11 +386,11 @@ def _attention_gradient(ctx, grad):
 
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
-    flat = []
+    flat, whole = [], True
     try:
         for height, width in levels.tolist() if isinstance(levels, Tensor) else levels:
             flat += (height, width)
-        whole = not any(type(side) is float for side in flat)
+            whole = whole and type(height) is not float and type(width) is not float
     except (TypeError, ValueError):
         whole = False
     if not whole:
@@ -560,16 +555,16 @@ def _(grad_output, samples, source_offsets, source_offset_tensor, **_):
     return grad_output.new_empty((*batch, samples, grad_output.shape[-1]))
 
 
-def _resample_context(ctx, inputs, output) -> None:
-    given = _named("resample", inputs)
-    given["samples"] = given["values"].shape[-2]
-    if given["interpolation"] not in _resample.EXTREMES:
-        del given["values"]
-    _save(ctx, given)
+def _kept_of_resample(arguments):
+    """Of the values their number alone, where the gradient does not look at them."""
+    looks = _named("resample", arguments)["interpolation"] in _resample.EXTREMES
+    return arguments if looks else (arguments[0].shape[-2], *arguments[1:])
 
 
 def _resample_gradient(ctx, grad):
-    given = {**_saved(ctx), "grad_output": grad}
+    given = {**_saved("resample", ctx), "grad_output": grad}
+    values = given.pop("values")
+    given |= {"values": values, "samples": values.shape[-2]} if isinstance(values, Tensor) else {"samples": values}
     gradient = _operators["resample_backward"](*_ordered("resample_backward", given))
     return gradient, *(None,) * (len(_names["resample"]) - 1)
 
@@ -649,10 +644,6 @@ def _(a, b, out_dtype, **_):
     return a.new_empty(shape, dtype=out_dtype or a.dtype)
 
 
-def _gemm_context(ctx, inputs, output) -> None:
-    _save(ctx, _named("gemm", inputs))
-
-
 def _gelu_gradient(sums: Tensor, grad: Tensor) -> Tensor:
     bell = torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi)
     return grad * (0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * bell)
@@ -672,7 +663,7 @@ _ACTIVATION_GRADIENTS: dict[Activation, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _gemm_gradient(ctx, grad):
-    given = _saved(ctx)
+    given = _saved("gemm", ctx)
     a, b, bias, activation = (given[what] for what in ("a", "b", "bias", "activation"))
     if activation != "none":  # computed again, since the output does not tell them
         if activation not in _ACTIVATION_GRADIENTS:
@@ -805,11 +796,11 @@ _checks: dict[str, Callable] = {
     "gemm": functools.partial(_product_by, _gemm.plan_gemm),
 }
 
-_register_autograd("ms_deform_attn", _attention_context, _attention_gradient)
-_register_autograd("resample", _resample_context, _resample_gradient)
-_register_autograd("gemm", _gemm_context, _gemm_gradient)
+_register_autograd("ms_deform_attn", _attention_gradient)
+_register_autograd("resample", _resample_gradient, _kept_of_resample)
+_register_autograd("gemm", _gemm_gradient)
 for _name in ("ms_deform_attn_backward", "resample_backward"):
-    _register_autograd(_name, lambda ctx, inputs, output: None, _no_second_order(_name))
+    _register_autograd(_name, _no_second_order(_name), lambda arguments: ())
 
 
 def _flops(name: str, *arguments: Any, out_shape: Any, **given: Any) -> int:
