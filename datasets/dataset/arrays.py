@@ -3,7 +3,7 @@
 import contextlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -68,10 +68,12 @@ def as_times(values: np.ndarray, where: str) -> pa.Array:
         raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
 
 
-def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str) -> dict[str, Any] | None:
+def times_among(
+    arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str, attributes: Callable[[str], Any]
+) -> dict[str, Any] | None:
     """The array that holds the times, (S) or (S, 1), as the library finds it by name; None where there is none.
 
-    asked: its name. kinds: of NumPy's types those that are looked at.
+    asked: its name. kinds: of NumPy's types those that are looked at. attributes: of an array of this name.
     """
     known = {}
     for name, array in arrays.items():
@@ -81,7 +83,7 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kin
             known[name] = native(array[:FIRST_ROWS].reshape(-1))
         elif name == asked or reads_text(name):
             known[name] = np.array(as_times(array[:FIRST_ROWS], name).to_pylist(), str)
-    return find_time(known, asked, unit)
+    return find_time(known, asked, unit, clock.units_said({name: attributes(name) for name in known}))
 
 
 @dataclass
@@ -188,6 +190,11 @@ class Part:
         if array.dtype.kind == "S":
             return np.array(made.to_pylist(), "S").reshape(-1, *array.shape[1:])
         return made.to_numpy(zero_copy_only=False).astype(array.dtype).reshape(-1, *array.shape[1:])
+
+    def said_of_times(self, path: str) -> dict[str, str]:
+        """The attributes of a new array of times."""
+        unit = self.clock_of(path).unit
+        return {clock.SAID: unit} if unit else {}
 
     def write(self, path: str, new: Any, rules: Rules) -> None:
         """Fills a new array with an array at the targets: as many at a time as fit SLAB_BYTES, from the rows that they need."""

@@ -1,6 +1,7 @@
 """Timestamps as int64 nanoseconds, and the regular targets of episodes."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +13,7 @@ import pyarrow as pa
 from tmaops.dataset.errors import Refused
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+SAID = "time_unit"  # under this name a data set that was made here says the unit of its times
 UNIT = "the unit of the times (--time-unit)"
 MANY_TARGETS, MOST_PER_SAMPLE = 10**8, 100  # more than both at once is a wrong unit of time
 FURTHEST = 2**63 - 1
@@ -26,6 +28,12 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
     return time["unit"], said.get(how, how)
+
+
+def units_said(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The units of columns by what the attributes of each say."""
+    said = {name: own.get(SAID) for name, own in attributes.items()}
+    return {name: unit for name, unit in said.items() if isinstance(unit, str) and unit in NANOSECONDS}
 
 
 def _has_unit(kind: pa.DataType) -> bool:
@@ -179,18 +187,6 @@ def rate(text: str | int | float | Fraction) -> Fraction:
     return hz
 
 
-def number(value: Fraction) -> int | float:
-    """A rate as JSON has it."""
-    return int(value) if value.denominator == 1 else float(value)
-
-
-def brackets(times: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows at or before and at or after each target; both clamped. times (S) and targets (T) increase."""
-    found = np.searchsorted(times, targets, side="right") - 1
-    before = np.maximum(found, 0)
-    return before, np.minimum(found + (times[before] != targets), times.size - 1)
-
-
 @dataclass
 class Episodes:
     """N episodes whose rows follow one another.
@@ -230,7 +226,11 @@ class Episodes:
 
     @cached_property
     def around(self) -> tuple[np.ndarray, np.ndarray]:
-        return brackets(*self.rising)
+        """The rows at or before and at or after each target; both clamped."""
+        times, targets = self.rising
+        found = np.searchsorted(times, targets, side="right") - 1
+        before = np.maximum(found, 0)
+        return before, np.minimum(found + (times[before] != targets), times.size - 1)
 
     def empty(self, max_gap: int | None) -> np.ndarray | None:
         """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
@@ -280,14 +280,10 @@ class Grid:
 
     def of(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The targets of N episodes from their first to their last sample, one after the other, and their counts (N)."""
-        origin, index, counts = self._points(first, last, samples)
+        origin, index, counts = self.points(first, last, samples)
         return np.repeat(origin, counts) + _offsets(index, counts, self.hz), counts
 
-    def counts(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> np.ndarray:
-        """How many targets each of N episodes has."""
-        return self._points(first, last, samples)[2]
-
-    def _points(
+    def points(
         self, first: np.ndarray, last: np.ndarray, samples: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each episode (N) the origin of its targets, the index of the first one, and their count."""

@@ -17,9 +17,10 @@ from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, row
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
-from tmaops.dataset.places import name_in, opened
+from tmaops.dataset.places import is_local, name_in, opened
 from tmaops.dataset.rules import Known, Rules, decide_of_streams
 from tmaops.dataset.tables import FIRST_ROWS
+from tmaops.dataset.workers import without_end
 
 FIRST_BYTES = 4 << 20  # of a dataset by which its rule is decided
 
@@ -86,7 +87,9 @@ class Demonstration(Part):
         asked = options.time_column
         if asked is not None and asked not in datasets:
             return None
-        if (time := times_among(datasets, asked, options.time_unit, "OSiuf")) is None:
+        if (
+            time := times_among(datasets, asked, options.time_unit, "OSiuf", lambda name: datasets[name].attrs)
+        ) is None:
             return None
         name, item = time["name"], datasets[time["name"]]
         where, of = f"{self.where}: {path or '.'}/{name}", f"group '{path}'" if path else "samples"
@@ -133,9 +136,10 @@ class Demonstration(Part):
                 made[path].attrs.update(item.attrs)
             elif path in self.times:
                 times = self.new_times(path)
-                _create(made, path, item, targets.size, times.dtype if item.dtype.kind == "S" else item.dtype)[...] = (
-                    times
-                )
+                kind = times.dtype if item.dtype.kind == "S" else item.dtype
+                new = _create(made, path, item, targets.size, kind)
+                new[...] = times
+                new.attrs.update(self.said_of_times(path))
             elif path in self.sampled:
                 self.write(path, _create(made, path, item, targets.size, item.dtype), rules)
             else:
@@ -171,6 +175,12 @@ class Hdf5(Format):
         with readable(str(path), self.broken):
             return h5py.File(opened(path), "r")
 
+    def _tried(self, path: Path) -> h5py.File:
+        """A file that libhdf5 reads to its end: over some damaged ones it runs for ever."""
+        if is_local(path) and (said := without_end(20 + path.stat().st_size / 1e6, _read_what_is_said, path)):
+            raise Refused(str(path), f"{said} in libhdf5", "a file that is not damaged")
+        return self._opened(path)
+
     def plan(self, source: Path, options: Options, keep_going: bool, left_out: set[str]) -> Plan:
         plan = Plan(failed=Failed(keep_going, self.broken))
         names: set[str] = set()
@@ -178,7 +188,7 @@ class Hdf5(Format):
         known: dict[str, Known] = {}
         for path in self.files(source):
             name, kept = name_in(source, path), {}
-            with plan.failed.named(name), self._opened(path) as file:
+            with plan.failed.named(name), self._tried(path) as file:
                 for demo in demonstrations(file):
                     label = f"{name}/{demo}" if demo else name
                     if label in left_out:
@@ -224,7 +234,7 @@ class Hdf5(Format):
         failed = Failed(True, self.broken)
         for path in self.files(source):
             name = name_in(source, path)
-            with failed.named(name), self._opened(path) as file:
+            with failed.named(name), self._tried(path) as file:
                 for demo in demonstrations(file):
                     label, seen = f"{name}/{demo}" if demo else name, []
                     with failed.named(label):
@@ -233,6 +243,12 @@ class Hdf5(Format):
                     if seen:
                         yield seen
         unreadable |= failed
+
+
+def _read_what_is_said(path: Path) -> None:
+    with h5py.File(path, "r") as file:
+        for _, item in _members(file):
+            dict(getattr(item, "attrs", {}))
 
 
 def _copy(path: str, item: Any, target: h5py.Group) -> None:

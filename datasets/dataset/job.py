@@ -16,7 +16,7 @@ from typing import Any
 
 from tmaops.dataset.errors import Lost, Refused
 from tmaops.dataset.formats import Format, Unit, format_of, readable
-from tmaops.dataset.options import Options, options_of
+from tmaops.dataset.options import Options, described, options_of
 from tmaops.dataset.places import check_name, is_local, move, place, remove_tree, whole, write_whole
 from tmaops.dataset.workers import Workers
 
@@ -71,21 +71,6 @@ def resample(
     the run that finds all of them done ends the job. workers: this process and children; all cores by default. runner: what
     runs the units elsewhere; tmaops.ray has one for a cluster.
 
-    Options:
-        modes: column (or pattern with *, or "state[3:7]", or "type:int*") to a mode.
-        max_gap: seconds, of all streams or by stream; targets strictly between two samples further apart are null.
-        latency: stream to the seconds by which its timestamps are late. offset: seconds that are added to all timestamps.
-        episode_column, time_column, time_unit: where names and values do not say it. input_hz: samples per second of
-        episodes without timestamps.
-        topics: of recordings, "/odom,/imu" or a list; patterns, and with a leading "-" those to leave out. times: of
-        recordings, "header" stamps or the time of "record"ing.
-        sort: samples of an episode into the order of their times. duplicates: equal timestamps are an "error", or the
-        "last" sample wins. snap: seconds; a target at most this far from a sample takes that sample.
-        start, end: seconds of the recording's clock or ISO 8601 times, between which targets lie. align: targets at
-        multiples of the period.
-        strict: a warning is an error. copy: videos are copied; without it they share their bytes with the source.
-        device: "cpu", "cuda" (through torch), or "auto".
-
     Raises Refused, and tmaops.Error for what the operator itself refuses.
     """
     begin = time.monotonic()
@@ -110,6 +95,9 @@ def resample(
         job.end()
     job.report.seconds = time.monotonic() - begin
     return job.report
+
+
+resample.__doc__ = f"{resample.__doc__}\n    Options:\n{described(8)}"
 
 
 def begin_worker(kind: Format | None = None) -> None:

@@ -96,7 +96,8 @@ class Options:
     @property
     def rate(self) -> int | float:
         """The new rate, as files have it."""
-        return clock.number(clock.rate(self.hz))
+        hz = clock.rate(self.hz)
+        return int(hz) if hz.denominator == 1 else float(hz)
 
     def in_order(
         self, times: np.ndarray, rows: np.ndarray, names: list[str], stream: str = "."
@@ -126,6 +127,12 @@ class Options:
                 if not any(fnmatchcase(name, pattern) for name in names) and (what, pattern) != ("max_gap", "*"):
                     needed = "one of " + ", ".join(names) if names else without
                     raise Refused(f"{what} of {pattern}", "no such stream", needed)
+
+
+def described(indent: int) -> str:
+    """The options and their words, a line each."""
+    named = [(f"{f.name} ({f.metadata.get('metavar', '')})", f.metadata["help"]) for f in fields(Options)]
+    return "\n".join(f"{' ' * indent}{name.removesuffix(' ()')}: {words}" for name, words in named[1:])
 
 
 def _device(asked: str) -> str:

@@ -126,7 +126,7 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
         begins = runs_of(first.column(layout.episode), f"column '{layout.episode}'").first
     elif layout.first_flags:
         note = f"episodes: begin where '{layout.first_flags}' is true"
-    decided, said = _decide(first, known, np.append(begins, first.num_rows), layout, options)
+    decided, said = _decide(first, known, np.append(begins, first.num_rows), layout, options, file.schema_arrow)
     if layout.time and not (
         layout.lists or layout.episode or layout.first_flags or options.sort or options.duplicates == "last"
     ):
@@ -155,18 +155,16 @@ def _check_one_episode(first: pa.Table, layout: Layout) -> None:
 
 
 def _decide(
-    first: pa.Table, known: list[Known], offsets: np.ndarray, layout: Layout, options: Options
+    first: pa.Table, known: list[Known], offsets: np.ndarray, layout: Layout, options: Options, schema: pa.Schema
 ) -> tuple[Decided, str]:
     """The rules of columns by these rows. Sets what the layout says of times, and returns a note about them."""
     names = [each.name for each in known]
     if options.time_column is not None and options.time_column not in names:
         raise Refused("time column", repr(options.time_column), "one of " + ", ".join(names))
     try:
-        decided = decide(known, options.modes, time=options.time_column, unit=options.time_unit, offsets=offsets)
+        asked = {"time": options.time_column, "unit": options.time_unit, "units": tables.units_said(schema)}
+        decided = decide(known, options.modes, offsets=offsets, **asked)
     except Refused as error:
-        for name in names:
-            if error.where.endswith(f"array '{name}'") and (nulls := flat(first).column(name).null_count):
-                raise Refused(f"column '{name}'", f"{nulls} nulls", "a timestamp in every row") from error
         if error.reason != "array_missing":
             raise
         if options.input_hz is None:
@@ -312,7 +310,7 @@ class ParquetTables(Format):
             steps, counts = layout.steps(rows, runs)
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
             ends = np.cumsum(counts)
-            targets = options.grid.counts(times[ends - counts], times[ends - 1], counts)
+            targets = options.grid.points(times[ends - counts], times[ends - 1], counts)[2]
             if options.max_gap:
                 stiff = pa.schema([schema.field(name) for name in layout.data(schema.names)])
                 check_gaps(stiff, options.grid.episodes(times, counts, runs.labels), options.max_gap_ns())
@@ -351,7 +349,9 @@ class ParquetTables(Format):
         path = source if source.is_file() else source / unit.task["file"]
         facts, resampler = tables.unpacked(unit.task["runs"]), self.resampler(source, options, unit)
         runs = Runs(unit.episodes, facts.pop("first"), facts.pop("rows"), facts)
-        tables.map_runs(path, target, runs, resampler, resampler.columns)
+        layout = resampler.layout
+        says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if layout.unit and not layout.fps else {}
+        tables.map_runs(path, target, runs, resampler, resampler.columns, says)
         facts = {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
         return facts | resampler.facts()
 

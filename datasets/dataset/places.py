@@ -60,8 +60,7 @@ def fingerprint(path: Path) -> list:
     if is_local(path):
         found = os.stat(path)
         return [found.st_size, found.st_mtime_ns]
-    info = path.fs.info(path.path)
-    tags = ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created")
+    info, tags = path.fs.info(path.path), ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created")
     return [info["size"], str(next((info[tag] for tag in tags if tag in info), ""))]
 
 

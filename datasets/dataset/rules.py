@@ -3,7 +3,7 @@ the first episodes; what a data set alone has, numbers of video frames and lists
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -74,6 +74,7 @@ class Known(NamedTuple):
     channels: int | None
     values: np.ndarray | None = None
     channel_names: list[str] | None = None
+    nulls: int = 0  # among the values
 
 
 @dataclass
@@ -159,19 +160,22 @@ def decide(
     *,
     time: str | None = None,
     unit: str | None = None,
+    units: Mapping[str, str] | None = None,
     offsets: Iterable[int] | None = None,
     rows: int | None = None,
 ) -> Decided:
     """The rules of columns that begin with the rows of some episodes, which begin at `offsets`.
 
     asked: name, pattern, "name[a:b]", "a,b,c,d" or "type:pattern" -> mode; the last that fits wins. time: the name of the times;
-    without it the library finds them among the columns. rows: their number, where no column is the time and samples are
-    counted.
+    without it the library finds them among the columns. unit: of the times, as asked for; units: what the data set says of the
+    units of its columns. rows: their number, where no column is the time and samples are counted.
     """
     places = [place for each in known for place in _spread(each)]
     count = rows or next((len(each.values) for each in known if each.values is not None), 0)
     columns = [
-        _recording.rows(place.name, count) if place.values is None else _recording.column(place.name, place.values)
+        _recording.rows(place.name, count, missing=place.nulls)
+        if place.values is None
+        else _recording.column(place.name, place.values)
         for place in places
     ]
     if rows is not None:
@@ -186,6 +190,10 @@ def decide(
     options = {"time": time, "offsets": offsets, "sort": True, "duplicates": "last", "where": "the first rows"}
     try:
         found = _recording.Rules(columns, time_unit=unit, mode=list(modes), **options)
+        said = None if unit else (units or {}).get(found.time["name"])
+        if said is not None:
+            found = _recording.Rules(columns, time_unit=said, mode=list(modes), **options)
+            found.time["unit_by"] = "as the data set says"
     except Error as error:
         pattern = modes.get(error.where.removeprefix("--mode "))
         refused = Refused(f"mode of {pattern}" if pattern else error.where, error.got, error.needed)
@@ -206,8 +214,12 @@ def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
     return decide(longer, asked, rows=rows.size)
 
 
-def find_time(arrays: dict[str, np.ndarray], name: str | None, unit: str | None) -> dict[str, Any] | None:
-    """The time among arrays of one dimension: of this name, or of a usual one; None where there is none. As Decided has it."""
+def find_time(
+    arrays: dict[str, np.ndarray], name: str | None, unit: str | None, units: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """The time among arrays of one dimension: of this name, or of a usual one; None where there is none. As Decided has it.
+    units: as for decide().
+    """
     if name is not None and name not in arrays:
         raise Refused("time", repr(name), "one of " + ", ".join(arrays))
     known = [
@@ -215,7 +227,7 @@ def find_time(arrays: dict[str, np.ndarray], name: str | None, unit: str | None)
         for each, values in arrays.items()
     ]
     try:
-        found = decide(known, {}, time=name, unit=unit) if known else None
+        found = decide(known, {}, time=name, unit=unit, units=units) if known else None
         return found and found.time | {"warnings": [said for said in found.warnings if "[unit_ambiguous]" in said]}
     except Refused as error:
         if error.reason != "array_missing":
@@ -230,6 +242,7 @@ class _Place(NamedTuple):
     column: str
     channel: int
     values: np.ndarray | None
+    nulls: int = 0
 
 
 def _spread(known: Known) -> Iterator[_Place]:
@@ -238,7 +251,7 @@ def _spread(known: Known) -> Iterator[_Place]:
         for channel, name in enumerate(names):
             yield _Place(f"{known.name}.{name}", known.name, channel, np.ascontiguousarray(values[:, channel]))
     else:
-        yield _Place(known.name, known.name, 0, values)
+        yield _Place(known.name, known.name, 0, values, known.nulls)
 
 
 def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], whole: dict[str, str]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tmaops._recording import reads_text
+from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import readable
 from tmaops.dataset.places import opened
@@ -217,15 +218,22 @@ def write_table(table: pa.Table, path: Path, like: pq.FileMetaData | None = None
 
 
 def map_runs(
-    source: Path, target: Path, runs: Runs, work: Callable[[Runs, pa.Table], pa.Table], columns: list[str] | None = None
+    source: Path,
+    target: Path,
+    runs: Runs,
+    work: Callable[[Runs, pa.Table], pa.Table],
+    columns: list[str] | None = None,
+    says: dict[bytes, str] | None = None,
 ) -> None:
     """Writes work(some runs, their rows) of all runs to `target`: several small runs that follow one another at a time.
-    columns: those that work() looks at; all without it.
+    columns: those that work() looks at; all without it. says: metadata of the result, beside the source's.
     """
     file = parquet(source)
+    schema = file.schema_arrow
+    schema = schema.with_metadata((schema.metadata or {}) | says) if says else schema
     size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups))
     most = min(BATCH_ROWS, BATCH_BYTES * file.metadata.num_rows // max(size, 1))
-    with writer(target, file.schema_arrow, file.metadata) as write:
+    with writer(target, schema, file.metadata) as write:
         for group, table in read_runs(file, str(source), runs, most, columns):
             write(work(group, table))
 
@@ -302,6 +310,15 @@ def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
     return made
 
 
+def units_said(schema: pa.Schema) -> dict[str, str]:
+    """The units of columns of times, as map_runs() was told to say them."""
+    text = {
+        key.decode("utf-8", "replace"): unit.decode("utf-8", "replace") for key, unit in (schema.metadata or {}).items()
+    }
+    begin = f"{clock.SAID} "
+    return clock.units_said({key[len(begin) :]: {clock.SAID: text[key]} for key in text if key.startswith(begin)})
+
+
 def first_rows(file: pq.ParquetFile) -> pa.Table:
     """The first rows of a file, flat. Of bytes, and of lists of other things than real numbers, only the types."""
     schema = flat(file.schema_arrow.empty_table()).schema
@@ -333,7 +350,8 @@ def known_of(
         if metadata is not None and is_list(column.type) and width and not _one_length(metadata, name, width):
             width = None
         kind = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(column.type), str(column.type))
-        known.append(Known(name, kind, width, _values(column, name, width), (names or {}).get(name)))
+        values = _values(column, name, width)
+        known.append(Known(name, kind, width, values, (names or {}).get(name), column.null_count))
     return known
 
 

@@ -100,6 +100,11 @@ class Store:
         found = json.loads(self.read(key) or b"{}")
         return found if isinstance(found, dict) else {}
 
+    def attributes(self, path: str) -> dict[str, Any]:
+        """What a group or an array says of itself."""
+        below = f"{path}/" if path else ""
+        return self.json(f"{below}.zattrs") | self.json(f"{below}zarr.json").get("attributes", {})
+
     def _decoded(self, path: str) -> zarr.Array:
         try:
             store = zarr.storage.ZipStore(str(self.place), mode="r") if self._zip else str(self.place)
@@ -141,13 +146,13 @@ class Store:
         """What a clock says of its times; with `hz`, the rate, where they are counted."""
         own = {p.removeprefix("data/"): a for p, a in self.data.items() if a.shape[:1] == (self.samples,)}
         asked = (self.options.time_column or "").removeprefix("data/") or None
-        if (time := times_among(own, asked, self.options.time_unit, "iufM")) is not None:
+        says = lambda name: self.attributes(f"data/{name}")  # noqa: E731
+        if (time := times_among(own, asked, self.options.time_unit, "iufM", says)) is not None:
             path = f"data/{time['name']}"
             unit, how = clock.unit_of(time, pa.from_numpy_dtype(self.arrays[path].dtype.newbyteorder("=")))
             said = f"time: array '{path}' in {unit or 'its own unit'} ({how})"
             return {"time": path, "unit": unit, "said": said, "warnings": time["warnings"]}
-        groups = (self.json("data/.zattrs"), self.json(".zattrs"), self.json("zarr.json").get("attributes", {}))
-        if (rate := rate_of(self.options, groups)) is None:
+        if (rate := rate_of(self.options, map(self.attributes, ("data", "")))) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")
         return {"hz": rate[0], "said": f"time: counted at {rate[0]} per second ({rate[1]})"}
 
@@ -181,7 +186,9 @@ class Store:
         array, targets = self.arrays[path], part.targets
         self._describe(array, place, targets.size)
         if path in part.times:
-            _open_new(place)[...] = part.new_times(path)
+            new = _open_new(place)
+            new[...] = part.new_times(path)
+            new.attrs.update(part.said_of_times(path))
         elif not (mode := rules[path].taken) or array.chunks[0] != 1:
             part.write(path, _open_new(place), rules)
         else:

@@ -115,6 +115,9 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
   const std::optional<std::size_t> dates = options.name.empty() ? only_dates(arrays) : std::nullopt;
   const ChosenTimes chosen = find_array_times(recording, names, options, dates);
   const auto place = [&](std::size_t i) { return recording.where + ": array '" + display_text(names[i]) + "'"; };
+  if (const Column& times = arrays[chosen.index]; times.data.type.kind == ElementKind::row && times.missing > 0)
+    fail(ErrorCode::times_not_finite, place(chosen.index),
+         std::to_string(times.missing) + (times.missing == 1 ? " null" : " nulls"), "a time in every row");
   recording.times =
       chosen.second
           ? pair_times(recording, arrays[chosen.index].data, arrays[*chosen.second].data, place(chosen.index))

@@ -171,7 +171,7 @@ def workers_of(parent):
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             above = int(entry.read_text().rsplit(")", 1)[1].split()[1])
-            if above == parent and b"tmaops.dataset.workers" in (entry.parent / "cmdline").read_bytes():
+            if above == parent and b"spawn_main" in (entry.parent / "cmdline").read_bytes():
                 found.append(int(entry.parent.name))
     return found
 

@@ -192,3 +192,50 @@ def test_every_event_occurs_once_at_the_nearest_target(tmp_path, hz, none):
         assert [at for at, _ in found] == [event["at"] for many in events for event in many or []]
         for at, t in found:
             assert abs(t - times[at]) <= np.abs(targets - times[at]).min() + 1e-9, f"event {at} at {t} s"
+
+
+UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def write_times(kind, root, times):
+    x = np.arange(len(times)) * 0.25
+    if kind == "parquet":
+        pq.write_table(pa.table({"t": times, "x": x}), root)
+    elif kind == "lists":
+        pq.write_table(pa.table({"is_first": [(x == 0).tolist()], "t": [times.tolist()], "x": [x.tolist()]}), root)
+    elif kind == "hdf5":
+        with pytest.importorskip("h5py").File(root, "w") as file:
+            file["t"], file["x"] = times, x
+    else:
+        zarr = pytest.importorskip("zarr")
+        store = zarr.open_group(str(root), mode="w", zarr_format=int(kind[-1]))
+        for name, values in (("data/t", times), ("data/x", x), ("meta/episode_ends", np.array([len(times)]))):
+            store.create_array(name, shape=values.shape, chunks=(64,), dtype=values.dtype)[...] = values
+
+
+def times_in(kind, root):
+    if kind == "parquet":
+        return pq.read_table(root)["t"].to_pylist()
+    if kind == "lists":
+        return pq.read_table(root)["t"][0].as_py()
+    if kind == "hdf5":
+        with pytest.importorskip("h5py").File(root) as file:
+            return file["t"][()].tolist()
+    return pytest.importorskip("zarr").open_group(str(root), mode="r")["data/t"][:].tolist()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "lists", "hdf5", "zarr2", "zarr3"])
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_unit_that_was_inferred_holds_for_the_result_at_any_rate(tmp_path, kind, unit):
+    source, step = tmp_path / f"in_20.{kind}", 10**9 // 20 // UNITS[unit]
+    source = source.with_suffix(".parquet" if kind == "lists" else f".{kind}")
+    write_times(kind, source, np.arange(600) * step)
+    for hz, period in ((10, 0.1), (5, 0.2), (1, 1), ("1/4", 4)):
+        out = source.with_stem(f"out_{hz}".replace("/", "_"))
+        report = tmaops.dataset.resample(source, out, hz=hz, workers=1)
+        assert not report.warnings and f"in {unit} (" in report.notes[0]
+        times = times_in(kind, out)
+        assert times == [round(i * period * 10**9) // UNITS[unit] for i in range(int(29.95 / period) + 1)]
+        source = out
+    assert "as the data set says" in report.notes[0]
+    assert tmaops.dataset.inspect(source).clocks[0].hz == pytest.approx(0.25)

@@ -28,6 +28,12 @@ def fail(number):
     raise ZeroDivisionError(f"of {number}")
 
 
+def fail_in_a_child(parent):
+    if os.getpid() != parent:
+        fail(5)
+    time.sleep(0.02)
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_every_task_is_done_once_and_refusals_are_handed_on(count):
     with Workers(count, begin) as workers:
@@ -48,15 +54,14 @@ def test_another_error_is_raised_and_ends_the_work(count):
 
 def test_children_do_a_part_of_the_work():
     with Workers(3, begin) as workers:
-        for child in workers._children:
-            assert child.ready()
+        for ready in workers._ready:
+            assert ready.result() != os.getpid()
         assert len({process for _, process in workers.map(slow, list(range(60)))}) == 3
 
 
 def test_an_error_of_a_child_says_where_it_was_raised():
     with Workers(2, begin) as workers:
-        child = workers._children[0]
-        assert child.ready()
+        workers._ready[0].result()
         with pytest.raises(ZeroDivisionError) as caught:
-            child.do(fail, 5)
+            list(workers.map(fail_in_a_child, [os.getpid()] * 20))
     assert "workers_test.py" in str(caught.value.__cause__)

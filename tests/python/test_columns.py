@@ -376,3 +376,11 @@ def test_rows_of_a_group_are_an_episode_of_their_own(kind, episodes):
     np.testing.assert_allclose(second, 100 + np.arange(9) * 0.05, atol=1e-5)  # nothing between 0.9 and 100
     with pytest.raises(tmaops.Error, match="wo"):
         tmaops.resample(recording, hz=20, time="time", group="wo")
+
+
+def test_a_null_among_times_is_said():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"time": pandas.array([0, 20, None, 60], "Int64"), "x": np.arange(4.0)})
+    with pytest.raises(tmaops.Error, match="'time'\\n  got:    1 null") as caught:
+        tmaops.resample_columns(frame, hz=20)
+    assert caught.value.number == "E031"
