@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import tmaops
 from tmaops.dataset.errors import Lost, Refused
 from tmaops.dataset.formats import Format, Unit, format_of, readable
 from tmaops.dataset.options import Options, described, options_of
@@ -88,7 +90,13 @@ def resample(
         if runner is None:
             count = min(workers or len(os.sched_getaffinity(0)), len(job.files))
             here = stack.enter_context(Workers(count, functools.partial(begin_worker, job.kind)))
-            runner = functools.partial(_run_here, here)
+            if count > 1:  # the units are the parallel work
+                stack.callback(tmaops.set_num_threads, tmaops.num_threads())
+                tmaops.set_num_threads(1)
+
+            def runner(source: Path, options: Options, units: list[Unit], out: Path) -> Iterator:
+                return here.map(functools.partial(run_unit, source, options, out), units)
+
         job.make_plan()
         stack.enter_context(_Claim(job.partial, job.text, resume or shard[1] > 1))
         job.do_units(runner, _Progress(quiet or not sys.stderr.isatty()))
@@ -102,12 +110,8 @@ resample.__doc__ = f"{resample.__doc__}\n    Options:\n{described(8)}"
 
 def begin_worker(kind: Format | None = None) -> None:
     """Leaves the other cores to the other workers. kind: its module is imported by now."""
-    import pyarrow as pa
-
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    import tmaops
-
     tmaops.set_num_threads(1)
 
 
@@ -146,22 +150,6 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
         if note["unit"] == unit.digest() and (out / unit.path).exists():
             return note["result"]
     return None
-
-
-def _run_here(
-    workers: Workers, source: Path, options: Options, units: list[Unit], out: Path
-) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
-    """The runner of one machine."""
-    import tmaops
-
-    before = tmaops.num_threads()
-    if workers.count > 1:
-        tmaops.set_num_threads(1)  # the units are the parallel work
-    try:
-        yield from workers.map(functools.partial(run_unit, source, options, out), units)
-    finally:
-        if workers.count > 1:
-            tmaops.set_num_threads(before)
 
 
 class _Progress:
