@@ -50,17 +50,17 @@
   /* Optional: L numbers of points. Then sampling_locations is (N, Lq, M, sum, 2), attention_weights (N, Lq, M, sum). */ \
   option(i32_list, points_per_level, both, NULL) \
   option(word, sampling, both, 0) \
-  option(flag, softmax, none, 0) /* forward: attention_weights are logits; their softmax over a query's and head's points weighs */ \
+  option(flag, softmax, forward, 0) /* forward: attention_weights are logits; their softmax over a query's and head's points weighs */ \
   /* Forward, optional: (N, Lq, L, 2) or (N, Lq, L, 4), f16, bf16, f32 or f64. Then sampling_locations are offsets: \
      location = reference + offset / (width, height)                                  with points (x, y) \
      location = reference xy + offset / points of the level * (w, h) * offset_scale   with boxes (x, y, w, h) */ \
-  option(tensor, reference_points, none, NULL) \
+  option(tensor, reference_points, forward, NULL) \
   option(tensor, padding_mask, none, NULL) /* forward, optional: (N, S) u8 or bool; pixels that are not 0 in it count as 0 */ \
   option(flag, bordered_value, none, 0) /* forward: every level of value lies in a border of one pixel that means 0 */ \
   option(flag, deterministic, backward, 0) /* backward on a GPU: the same bits from run to run; on the host always so */ \
   option(flag, dependent_launch, none, 0) \
   option(text, variant, none, NULL) \
-  option(f64, offset_scale, none, 0.5) /* of boxes */ \
+  option(f64, offset_scale, forward, 0.5) /* of boxes */ \
   /* Optional, instead of levels (null, 0 of them) and level_start_index: contiguous i64 tensors (L, 2) of heights and \
      widths, and (L), on the device of value. Nothing waits for those on a GPU, which only variants that take everything \
      read; a level that does not lie in S then makes every output NaN, and its points' gradients 0. */ \

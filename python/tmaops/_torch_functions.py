@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,6 +20,41 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+# What locations and weights are made of.
+STEPS = ("sampling_locations", "attention_weights", "reference_points")
+
+
+def before_sampling(given: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Locations of offsets, weights of logits, and what offsets are multiplied with, from the operator's arguments by name."""
+    offsets, weights, references = (given[what] for what in STEPS)
+    wide, points = torch.promote_types(given["value"].dtype, torch.float32), given["points_per_level"]
+    if given["softmax"]:
+        weights = weights.flatten(3).softmax(-1, wide).view(weights.shape)
+    if references is None:
+        return offsets, weights, None
+    if references.shape[-1] == 4:
+        counts = offsets.shape[4] if points is None else offsets.new_tensor(points).clamp_min(1)[:, None]
+        reach = references[..., 2:].to(wide) * (given["offset_scale"] / counts)
+    elif given["spatial_shapes"] is not None:
+        reach = 1 / given["spatial_shapes"].flip(1).to(wide)[None, None]
+    elif torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0:  # where sides may be symbols
+        sides = [torch.full((), side, dtype=wide, device=references.device) for side in given["levels"]]
+        reach = 1 / torch.stack(sides).view(1, 1, -1, 2).flip(3)
+    else:
+        reach = _pixels(tuple(given["levels"]), wide, references.device)
+    level: Any = (slice(None), slice(None), None, slice(None), None)
+    if points is not None:
+        level = (*level[:3], [number for number, count in enumerate(points) for _ in range(count)])
+    reach = reach[level]
+    return torch.addcmul(references[..., :2].to(wide)[level], offsets.to(wide), reach), weights, reach
+
+
+@functools.lru_cache
+def _pixels(levels: tuple[int, ...], wide: torch.dtype, device: torch.device) -> Tensor:
+    """What a pixel is of the sides of its level, (1, 1, L, 2)."""
+    return 1 / torch.tensor(levels, dtype=wide, device=device).view(1, 1, -1, 2).flip(3)
+
+
 def ms_deform_attn(
     value: Tensor,
     levels: Sequence[int],
@@ -26,6 +63,9 @@ def ms_deform_attn(
     level_start_index: Sequence[int] | None = None,
     points_per_level: Sequence[int] | None = None,
     sampling: str = "bilinear",
+    softmax: bool = False,
+    reference_points: Tensor | None = None,
+    offset_scale: float = 0.5,
     spatial_shapes: Tensor | None = None,
     level_starts: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
@@ -33,6 +73,7 @@ def ms_deform_attn(
     """One grid_sample for each level, or one gather for nearest pixels. Locations that are not finite, which the operator skips, are not looked for."""
     if spatial_shapes is not None:
         raise invalid_value("ms_deform_attn: levels", "a tensor that stays on the GPU", "a list, for a program of ONNX")
+    sampling_locations, attention_weights, _ = before_sampling(dict(locals()))
     pairs = list(zip(levels[::2], levels[1::2]))
     sizes = [height * width for height, width in pairs]
     starts = level_start_index or [0, *itertools.accumulate(sizes[:-1])]

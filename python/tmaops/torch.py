@@ -272,7 +272,7 @@ def _no_second_order(name: str) -> Callable:
 
 # Which arguments of an operator have the batch in front, with the rank of one call.
 _BATCHED = {
-    "ms_deform_attn": {"value": 4, "sampling_locations": 0, "attention_weights": 0},
+    "ms_deform_attn": {"value": 4, "sampling_locations": 0, "attention_weights": 0, "reference_points": 0},
     "ms_deform_attn_backward": {"grad_output": 3, "value": 4, "sampling_locations": 0, "attention_weights": 0},
     "resample": {"values": 3, "source_times": 2, "target_times": 2},
     "resample_backward": {"grad_output": 3, "source_times": 2, "target_times": 2},
@@ -296,7 +296,7 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
         ]
         return torch.stack(calls), 0
     for index, (what, tensor) in enumerate(zip(names, arguments)):
-        if what not in ranks:
+        if what not in ranks or tensor is None:
             continue
         dim, rank = in_dims[index], ranks[what]
         tensor = tensor.movedim(dim, 0) if dim is not None else tensor.unsqueeze(0)
@@ -334,11 +334,9 @@ def _with_levels(given: dict[str, Any]) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _attention_by(function, *arguments):
-    return function(**_with_levels(_named("ms_deform_attn", arguments)))
-
-
-_attention = functools.partial(_attention_by, _ms_deform_attn.ms_deform_attn)
+def _called(name: str, read: Callable, function: Callable, *arguments: Any) -> Any:
+    """A function over ctypes, with an operator's arguments as `read` makes them its own."""
+    return function(**read(_named(name, arguments)))
 
 
 @torch.no_grad()
@@ -350,7 +348,7 @@ def _attention_backward(*arguments):
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
 
-_register("ms_deform_attn", _attention)
+_register("ms_deform_attn", functools.partial(_called, "ms_deform_attn", _with_levels, _ms_deform_attn.ms_deform_attn))
 _register("ms_deform_attn_backward", _attention_backward)
 
 
@@ -373,16 +371,45 @@ def _saved(name: str, ctx) -> dict[str, Any]:
 
 
 def _attention_gradient(ctx, grad):
-    given, needs = _saved("ms_deform_attn", ctx), ctx.needs_input_grad
+    given, needs = _saved("ms_deform_attn", ctx), dict(zip(_names["ms_deform_attn"], ctx.needs_input_grad))
+    offsets, logits, references = (given[what] for what in _torch_functions.STEPS)
+    # Made again: the forward pass keeps offsets and logits alone.
+    given["sampling_locations"], weights, reach = _torch_functions.before_sampling(given)
+    given["attention_weights"] = weights
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
-    needed = [needs[0], needs[2] and given["sampling"] != "nearest", needs[3]]
+    located = (needs["sampling_locations"] or needs["reference_points"]) and given["sampling"] != "nearest"
+    needed = {"value": needs["value"], "sampling_locations": located, "attention_weights": needs["attention_weights"]}
     if grad.dtype not in (given["value"].dtype, torch.float32):
         grad = grad.to(given["value"].dtype)
     given["grad_output"], given["deterministic"] = grad, torch.are_deterministic_algorithms_enabled()
-    given["needed"] = sum(wanted << index for index, wanted in enumerate(needed))
+    given["needed"] = sum(wanted << index for index, wanted in enumerate(needed.values()))
     gradients = _operators["ms_deform_attn_backward"](*_ordered("ms_deform_attn_backward", given))
-    value, locations, weights = (gradient if wanted else None for gradient, wanted in zip(gradients, needed))
-    return value, None, locations, weights, *(None,) * len(_defaults["ms_deform_attn"])
+    found = {what: gradient for (what, wanted), gradient in zip(needed.items(), gradients) if wanted}
+    if given["softmax"] and needs["attention_weights"]:
+        grads = found["attention_weights"].flatten(3), weights.flatten(3)
+        grads = torch.ops.aten._softmax_backward_data(*grads, -1, weights.dtype)
+        found["attention_weights"] = grads.view(logits.shape).to(logits.dtype)
+    if reach is not None and located:
+        grads = found["sampling_locations"]
+        if needs["reference_points"]:
+            found["reference_points"] = _reference_gradient(given, grads, offsets, references)
+        if references.shape[-1] == 4:  # a box that is not finite is of points that are skipped
+            reach = reach.where(reach.isfinite(), 0)
+        found["sampling_locations"] = (grads * reach).to(offsets.dtype) if needs["sampling_locations"] else None
+    return tuple(found.get(what) for what in _names["ms_deform_attn"])
+
+
+def _reference_gradient(given: dict[str, Any], grads: Tensor, offsets: Tensor, references: Tensor) -> Tensor:
+    """Sums of the locations' gradients over heads and points, and for boxes of those times the offsets."""
+    points = given["points_per_level"]
+    if points is None:
+        points, grads, offsets = [grads.shape[4]] * grads.shape[3], grads.flatten(3, 4), offsets.flatten(3, 4)
+    sums = [part.sum((2, 3)) for part in grads.split(points, 3)]
+    if references.shape[-1] == 4:
+        scales = [given["offset_scale"] / max(count, 1) for count in points]
+        parts = zip((grads * offsets).split(points, 3), scales)
+        sums = [torch.cat((xy, part.sum((2, 3)) * scale), -1) for xy, (part, scale) in zip(sums, parts)]
+    return torch.stack(sums, 2).to(references.dtype)
 
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
@@ -464,6 +491,10 @@ def ms_deform_attn(
     level_start_index: None | Tensor | Sequence[int] = None,
     points_per_level: Sequence[int] | None = None,
     sampling: Sampling = "bilinear",
+    softmax: bool = False,
+    reference_points: Tensor | None = None,
+    offset_scale: float = 0.5,
+    padding_mask: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
     synchronize: bool = True,
 ) -> Tensor:
@@ -478,6 +509,9 @@ def ms_deform_attn(
         level_start_index: optional, where each level starts in S. points_per_level: optional, L numbers of points; locations
             are then (N, Lq, M, sum, 2) and weights (N, Lq, M, sum).
         sampling: "bilinear", or "nearest" ("discrete" of RT-DETRv2), for which the locations get no gradient (None).
+        softmax, reference_points, offset_scale: as for tmaops.ms_deform_attn: `attention_weights` are logits, `sampling_locations`
+            offsets. Both are what the backward pass keeps.
+        padding_mask: optional, (N, S) bool; pixels where it is true count as 0 and get no gradient.
         out_dtype: torch.float32 beside 16-bit values; by default the dtype of `value`.
         synchronize: False leaves `levels` and `level_start_index`, i64 tensors, on the GPU. Nothing waits for them, and only
             variants that take everything run. A level that does not lie in S then makes every output NaN.
@@ -488,7 +522,15 @@ def ms_deform_attn(
     Raises:
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError in forward mode, and for second derivatives.
     """
-    if level_start_index is None and points_per_level is None and out_dtype is None and sampling == "bilinear":
+    if padding_mask is not None:
+        if getattr(padding_mask, "shape", None) != value.shape[:2]:
+            got, needed = getattr(padding_mask, "shape", type(padding_mask)), f"a tensor (N, S), here {value.shape[:2]}"
+            raise invalid_value("ms_deform_attn: padding_mask", str(got), needed)
+        value = value.masked_fill(padding_mask.bool()[..., None, None], 0)
+    options: dict[str, Any] = {"points_per_level": points_per_level, "sampling": sampling, "out_dtype": out_dtype}
+    if softmax or reference_points is not None:
+        options.update(softmax=softmax, reference_points=reference_points, offset_scale=offset_scale)
+    elif level_start_index is None and points_per_level is None and out_dtype is None and sampling == "bilinear":
         if _eager is not None and type(levels) in (list, tuple):
             output = _called_directly(value, levels, sampling_locations, attention_weights)
             if output is not None:
@@ -498,7 +540,6 @@ def ms_deform_attn(
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
     if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
         level_start_index = level_start_index.tolist()
-    options: dict[str, Any] = {"points_per_level": points_per_level, "sampling": sampling, "out_dtype": out_dtype}
     if there:
         options["spatial_shapes"], options["level_starts"] = levels, level_start_index
     else:
@@ -518,21 +559,10 @@ def _with_offsets(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-@torch.no_grad()
-def _resampled_by(function, *arguments):
-    return function(**_with_offsets(_named("resample", arguments)))
-
-
-_resampled = functools.partial(_resampled_by, _resample.resample)
-
-
-@torch.no_grad()
-def _resampled_backward(*arguments):
-    return _resample.resample_backward(**_with_offsets(_named("resample_backward", arguments)))
-
-
-_register("resample", _resampled)
-_register("resample_backward", _resampled_backward)
+_register("resample", functools.partial(_called, "resample", _with_offsets, _resample.resample))
+_register(
+    "resample_backward", functools.partial(_called, "resample_backward", _with_offsets, _resample.resample_backward)
+)
 
 
 @_register_fake("resample")
@@ -626,14 +656,7 @@ def resample(
 # --- matrix multiplication -------------------------------------------------------------------------------------------
 
 
-@torch.no_grad()
-def _product_by(function, *arguments):
-    return function(**_named("gemm", arguments))
-
-
-_product = functools.partial(_product_by, _gemm.gemm)
-
-_register("gemm", _product)
+_register("gemm", functools.partial(_called, "gemm", dict, _gemm.gemm))
 
 
 @_register_fake("gemm")
@@ -644,21 +667,11 @@ def _(a, b, out_dtype, **_):
     return a.new_empty(shape, dtype=out_dtype or a.dtype)
 
 
-def _gelu_gradient(sums: Tensor, grad: Tensor) -> Tensor:
-    bell = torch.exp(-0.5 * sums * sums) / math.sqrt(2 * math.pi)
-    return grad * (0.5 * (1 + torch.erf(sums * math.sqrt(0.5))) + sums * bell)
-
-
-def _silu_gradient(sums: Tensor, grad: Tensor) -> Tensor:
-    share = torch.sigmoid(sums)
-    return grad * share * (1 + sums * (1 - share))
-
-
 # grad times the derivative of the activation at the sums, in f32.
 _ACTIVATION_GRADIENTS: dict[Activation, Callable[[Tensor, Tensor], Tensor]] = {
     "relu": lambda sums, grad: torch.where(sums > 0, grad, 0),
-    "gelu": _gelu_gradient,
-    "silu": _silu_gradient,
+    "gelu": lambda sums, grad: torch.ops.aten.gelu_backward(grad, sums),
+    "silu": lambda sums, grad: torch.ops.aten.silu_backward(grad, sums),
 }
 
 
@@ -791,9 +804,9 @@ class Linear(torch.nn.Linear):
 
 # A plan checks all arguments and runs nothing.
 _checks: dict[str, Callable] = {
-    "ms_deform_attn": functools.partial(_attention_by, _ms_deform_attn.plan_ms_deform_attn),
-    "resample": functools.partial(_resampled_by, _resample.plan_resample),
-    "gemm": functools.partial(_product_by, _gemm.plan_gemm),
+    "ms_deform_attn": functools.partial(_called, "ms_deform_attn", _with_levels, _ms_deform_attn.plan_ms_deform_attn),
+    "resample": functools.partial(_called, "resample", _with_offsets, _resample.plan_resample),
+    "gemm": functools.partial(_called, "gemm", dict, _gemm.plan_gemm),
 }
 
 _register_autograd("ms_deform_attn", _attention_gradient)
@@ -826,20 +839,9 @@ class MSDeformAttnFunction:
 
     @staticmethod
     def apply(
-        value: Tensor,
-        value_spatial_shapes: Tensor,
-        value_level_start_index: Tensor,
-        sampling_locations: Tensor,
-        attention_weights: Tensor,
-        im2col_step: int = 64,
+        value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor, im2col_step: int = 64
     ) -> Tensor:
-        return ms_deform_attn(
-            value,
-            value_spatial_shapes,
-            sampling_locations,
-            attention_weights,
-            level_start_index=value_level_start_index,
-        )
+        return ms_deform_attn(value, shapes, locations, weights, level_start_index=starts)
 
 
 def _without_autocast(like: Tensor) -> contextlib.AbstractContextManager:
@@ -929,33 +931,15 @@ class MSDeformAttn(torch.nn.Module):
         Returns:
             (N, Lq, d_model).
         """
-        batch, queries, _ = query.shape
-        shapes = input_spatial_shapes.tolist() if isinstance(input_spatial_shapes, Tensor) else input_spatial_shapes
-        value = self.value_proj(input_flatten)
-        if input_padding_mask is not None:
-            value = value.masked_fill(input_padding_mask[..., None], 0)
-        value = value.unflatten(-1, (self.n_heads, -1))
-        grid = (batch, queries, self.n_heads, self.n_levels, self.n_points)
+        value = self.value_proj(input_flatten).unflatten(-1, (self.n_heads, -1))
+        grid = (*query.shape[:2], self.n_heads, self.n_levels, self.n_points)
         with _without_autocast(query):  # 16 bits are too coarse for locations
             offsets = _projected(self.sampling_offsets, query).view(*grid, 2)
-            logits = _projected(self.attention_weights, query)
-            weights = logits.view(*grid[:3], -1).softmax(-1).view(grid)
-            references = reference_points.to(offsets.dtype)
-            # A reference that is not finite is of a query that looks nowhere: its offsets must not be multiplied by infinity.
-            finite = references.isfinite().all(-1, keepdim=True)
-            centres = references[..., :2].where(finite, math.inf)[:, :, None, :, None]
-            if references.shape[-1] == 2:
-                sides = torch.tensor([[width, height] for height, width in shapes]).to(offsets)
-                locations = centres + offsets / sides[:, None]
-            elif references.shape[-1] == 4:
-                reach = references[..., 2:].where(finite, 0) * (self.offset_scale / self.n_points)
-                locations = centres + offsets * reach[:, :, None, :, None]
-            else:
-                raise ValueError(
-                    f"MSDeformAttn: reference_points have {references.shape[-1]} components, needed 2 or 4"
-                )
-        output = ms_deform_attn(value, shapes, locations, weights, level_start_index=input_level_start_index)
-        return self.output_proj(output)
+            logits = _projected(self.attention_weights, query).view(grid)
+        references = reference_points.expand(*grid[:2], self.n_levels, -1)
+        steps: dict[str, Any] = {"softmax": True, "reference_points": references, "offset_scale": self.offset_scale}
+        steps |= {"padding_mask": input_padding_mask, "level_start_index": input_level_start_index}
+        return self.output_proj(ms_deform_attn(value, input_spatial_shapes, offsets, logits, **steps))
 
 
 __all__ = ["Linear", "MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]

@@ -140,6 +140,9 @@ def test_opcheck_passes(device):
     given = inputs(device)
     flat = [side for level in LEVELS for side in level]
     torch.library.opcheck(torch.ops.tmaops.ms_deform_attn, (given[0], flat, *given[1:]))
+    value, offsets, logits, references = fused_inputs(device, torch.float32, 4, 3)
+    steps = {"softmax": True, "reference_points": references}
+    torch.library.opcheck(torch.ops.tmaops.ms_deform_attn, (value, flat, offsets, logits), steps)
     torch.library.opcheck(
         torch.ops.tmaops.resample,
         (
@@ -578,6 +581,136 @@ def test_the_plain_functions_take_torch_tensors(device):
     assert got.device == values.device and valid.dtype is torch.bool
     torch.testing.assert_close(got, (values[:, :4] + values[:, 1:]) / 2)
     assert sum(tmaops.resample_violations(times, times).values()) == 0
+
+
+def fused_inputs(device, dtype, components, points, queries=3):
+    """Value, offsets, logits and reference points; `points` of each level, or one number for all."""
+    generator = torch.Generator().manual_seed(components)
+    shape = (2, queries, 2, len(LEVELS), points) if isinstance(points, int) else (2, queries, 2, sum(points))
+    value = torch.randn(2, 36, 2, 4, generator=generator)
+    offsets, logits = torch.randn(*shape, 2, generator=generator), torch.randn(shape, generator=generator)
+    references = torch.rand(2, queries, len(LEVELS), components, generator=generator) * 0.6 + 0.2
+    return [tensor.to(device, dtype).requires_grad_() for tensor in (value, offsets, logits, references)]
+
+
+def fused(value, offsets, logits, references, mask=None, levels=LEVELS, scale=0.3, softmax=True):
+    points = None if offsets.dim() == 6 else [1, 2]
+    return ops.ms_deform_attn(
+        value,
+        levels,
+        offsets,
+        logits,
+        points_per_level=points,
+        softmax=softmax,
+        reference_points=references,
+        offset_scale=scale,
+        padding_mask=mask,
+    )
+
+
+def steps_apart(value, offsets, logits, references, mask, levels=LEVELS, scale=0.3):
+    """The same by torch's own functions."""
+    weights = logits.flatten(3).softmax(-1).view(logits.shape)
+    if offsets.dim() == 5:  # one point of the first level, two of the second: the missing one weighs nothing
+        spread = [0, 0, 1, 2]
+        offsets = offsets[:, :, :, spread].unflatten(3, (2, 2))
+        there = torch.tensor([1.0, 0, 1, 1]).to(weights)
+        weights = (weights[:, :, :, spread] * there).unflatten(3, (2, 2))
+        counts = torch.tensor([1.0, 2])[:, None, None].to(offsets)
+    else:
+        counts = offsets.shape[4]
+    centres = references[:, :, None, :, None]
+    if references.shape[-1] == 2:
+        locations = centres + offsets / torch.tensor([[w, h] for h, w in levels]).to(offsets)[:, None]
+    else:
+        locations = centres[..., :2] + offsets / counts * centres[..., 2:] * scale
+    return by_grid_sample(value.masked_fill(mask[..., None, None], 0), levels, locations, weights)
+
+
+@pytest.mark.parametrize("points", [3, [1, 2]])
+@pytest.mark.parametrize("components", [2, 4])
+def test_fused_steps_and_their_gradients_agree_with_separate_ones(device, f64, components, points):
+    given = fused_inputs(device, f64, components, points)
+    mask = torch.rand(2, 36, device=device) < 0.3
+    got, wanted = fused(*given, mask), steps_apart(*given, mask)
+    torch.testing.assert_close(got, wanted)
+    grad = torch.randn_like(wanted)
+    mine = torch.autograd.grad(got, given, grad)
+    for one, other in zip(mine, torch.autograd.grad(wanted, given, grad)):
+        torch.testing.assert_close(one, other, **({} if device == "cpu" else ROUNDING))
+    assert (mine[0][mask] == 0).all() and (mine[0][~mask] != 0).any()
+    for k in range(4):  # each alone
+        torch.testing.assert_close(torch.autograd.grad(fused(*given, mask), given[k], grad)[0], mine[k])
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("points", [2, [1, 2]])
+@pytest.mark.parametrize("components", [2, 4])
+def test_gradcheck_of_fused_steps_passes(components, points, deterministic):
+    given = fused_inputs("cpu", torch.float64, components, points, queries=2)
+    mask = torch.rand(2, 36, generator=torch.Generator().manual_seed(1)) < 0.3
+    torch.use_deterministic_algorithms(deterministic)
+    try:
+        assert torch.autograd.gradcheck(lambda *tensors: fused(*tensors, mask), given)
+        assert torch.autograd.gradcheck(lambda *tensors: fused(*tensors, mask, softmax=False), given)
+        plain = [given[0], given[1].detach() * 0.2 + 0.5, given[2]]
+        assert torch.autograd.gradcheck(
+            lambda value, logits: fused(value, plain[1], logits, None), (plain[0], plain[2])
+        )
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_queries_that_look_nowhere_have_no_gradients(device):
+    value, offsets, logits, references = fused_inputs(device, torch.float32, 4, 3)
+    with torch.no_grad():
+        references[0, 0] = torch.inf
+        references[0, 1, 0, 2] = torch.nan
+    grads = torch.autograd.grad(fused(value, offsets, logits, references).sum(), (value, offsets, logits, references))
+    assert all(grad.isfinite().all() for grad in grads)
+    assert (grads[1][0, 0] == 0).all() and (grads[1][0, 1, :, 0] == 0).all() and (grads[1][0, 2] != 0).any()
+
+
+def test_the_backward_pass_keeps_offsets_and_logits_alone(device):
+    value, offsets, logits, references = fused_inputs(device, torch.float32, 2, 3)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor.data_ptr()) or tensor, lambda x: x):
+        fused(value, offsets, logits, references)
+    assert sorted(kept) == sorted(tensor.data_ptr() for tensor in (value, offsets, logits, references))
+
+
+@pytest.mark.parametrize("components", [2, 4])
+def test_compiled_fused_calls_take_changing_sizes_without_recompiling(device, components):
+    torch._dynamo.reset()
+
+    @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
+    def step(image, *given):
+        return fused(*given, levels=[(image.shape[-2], image.shape[-1]), (3, 2)]) * 2
+
+    for turn, (queries, sides) in enumerate([(7, (6, 5)), (9, (7, 5)), (11, (8, 9))]):
+        levels = [sides, (3, 2)]
+        _, *points = fused_inputs(device, torch.float32, components, 3, queries)
+        given = [inputs(device, levels=levels)[0], *points]
+        with torch._dynamo.config.patch(error_on_recompile=turn > 0):
+            got = step(torch.empty(1, *sides), *given)
+        wanted = 2 * fused(*given, levels=levels)
+        torch.testing.assert_close(got, wanted)
+        grad = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(turn)).to(wanted)
+        for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
+            torch.testing.assert_close(mine, theirs, **ROUNDING)
+
+
+def test_fused_arguments_are_refused_by_name(device):
+    value, offsets, logits, references = fused_inputs(device, torch.float32, 2, 3)
+    for name, wrong in (
+        ("reference_points", {"references": references[..., :1]}),
+        ("offset_scale", {"scale": torch.inf}),
+        ("padding_mask", {"mask": torch.zeros(2, 35, device=device).bool()}),
+        ("padding_mask", {"mask": [True]}),
+    ):
+        given = {"references": references, **wrong}
+        with pytest.raises(tmaops.Error, match=name):
+            fused(value, offsets, logits, **given)
 
 
 class OriginalModule(torch.nn.Module):

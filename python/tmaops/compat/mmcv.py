@@ -24,16 +24,9 @@ class MultiScaleDeformableAttnFunction:
 
     @staticmethod
     def apply(
-        value: Tensor,
-        value_spatial_shapes: Tensor,
-        value_level_start_index: Tensor,
-        sampling_locations: Tensor,
-        attention_weights: Tensor,
-        im2col_step: int = 64,
+        value: Tensor, shapes: Tensor, starts: Tensor, locations: Tensor, weights: Tensor, im2col_step: int = 64
     ) -> Tensor:
-        return attention(
-            value, pairs(value_spatial_shapes), sampling_locations, attention_weights, value_level_start_index
-        )
+        return attention(value, pairs(shapes), locations, weights, starts)
 
 
 def multi_scale_deformable_attn_pytorch(
