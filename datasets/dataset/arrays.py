@@ -59,13 +59,19 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
 
 def as_times(values: np.ndarray, where: str) -> pa.Array:
     """Numbers or text of an array as Arrow has times."""
-    values = values.reshape(-1)
+    values = native(values.reshape(-1))
     if values.dtype.kind in "OS":
         values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.tolist()]
     try:
         return pa.array(values)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
+
+
+def coarse(array: Any, what: str) -> list[str]:
+    """A warning of times in floating point numbers of 4 bytes and less."""
+    is_coarse = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return [f"{what} holds {array.dtype.name} seconds: their resolution gets coarser with time"] if is_coarse else []
 
 
 def times_among(

@@ -149,39 +149,44 @@ def resample_columns(
 
 
 def resample_episodes(
-    table: pa.Table, episodes: Episodes, rules: Rules, max_gap: int | None = None, device: str = "cpu"
+    table: pa.Table,
+    episodes: Episodes,
+    rules: Rules,
+    max_gap: int | None = None,
+    device: str = "cpu",
+    made: dict[str, pa.Array | pa.ChunkedArray] | None = None,
+    schema: pa.Schema | None = None,
 ) -> pa.Table:
-    """The rows of episodes at their targets: same columns, order, types and metadata.
+    """The rows of episodes at their targets: same columns, order, types and metadata, or those of `schema`.
 
     max_gap: nanoseconds; targets strictly between two rows further apart have no data, which is null. The fields of a struct
-    are columns with names of their own ("observation.state"); a struct that is null is taken as `previous`.
+    are columns with names of their own ("observation.state"); a struct that is null is taken as `previous`. made: columns and
+    fields that are not resampled, at the targets: those of times and episodes.
     """
-    leaves = flat(table)
+    leaves, schema = flat(table), schema or table.schema
+    columns = {name: leaves.column(name) for name in leaves.column_names if name not in (made or {})}
     try:
-        columns = dict(zip(leaves.column_names, leaves.columns, strict=True))
-        made = resample_columns(columns, rules, episodes, max_gap, device)
+        found = resample_columns(columns, rules, episodes, max_gap, device) | (made or {})
     except Refused:
-        if len(episodes.names) == 1:
-            raise
-        parts = [  # one by one, so that the message names the episode
-            resample_episodes(table.slice(first, own.times.size), own, rules, max_gap, device)
-            for first, own in zip(episodes.begins.tolist(), episodes.each(), strict=True)
-        ]
-        return pa.concat_tables(parts)
+        for first, own in (
+            zip(episodes.begins.tolist(), episodes.each(), strict=True) if len(episodes.names) > 1 else ()
+        ):
+            part = {name: column.slice(first, own.times.size) for name, column in columns.items()}
+            resample_columns(part, rules, own, max_gap, device)  # one by one, so that the message names the episode
+        raise
     empty = episodes.empty(max_gap)
 
-    def rebuilt(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray | pa.Array:
-        if not pa.types.is_struct(column.type):
-            return made[name]
-        fields = list(column.type)
-        children = zip(column.flatten(), fields, strict=True)
-        parts = [one(rebuilt(child, f"{name}.{field.name}")) for child, field in children]
+    def rebuilt(name: str, kind: pa.DataType, column: pa.ChunkedArray | None) -> pa.ChunkedArray | pa.Array:
+        if name in found:
+            return found[name]
+        children = zip(column.flatten(), list(kind), strict=True)
+        parts = [one(rebuilt(f"{name}.{field.name}", field.type, child)) for child, field in children]
         missing = column.is_null().to_numpy()[episodes.taken("previous")]
         missing = missing if empty is None else missing | empty
-        return pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array(missing))
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pa.array(missing))
 
-    columns = [rebuilt(column, name) for name, column in zip(table.column_names, table.columns, strict=True)]
-    return pa.Table.from_arrays(columns, schema=table.schema)
+    given = dict(zip(table.column_names, table.columns, strict=True))
+    return pa.Table.from_arrays([rebuilt(f.name, f.type, given.get(f.name)) for f in schema], schema=schema)
 
 
 def check_gaps(schema: pa.Schema, episodes: Episodes, max_gap: int | None) -> None:

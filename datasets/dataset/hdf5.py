@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 from tmaops.dataset import clock, formats
-from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, row_bytes, times_among
+from tmaops.dataset.arrays import Clock, Part, as_times, coarse, known_of, new_rate, row_bytes, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
@@ -95,9 +95,7 @@ class Demonstration(Part):
         where, of = f"{self.where}: {path or '.'}/{name}", f"group '{path}'" if path else "samples"
         column = pa.chunked_array([as_times(item[()], where)])
         unit, how, warnings = units.setdefault(path, (*clock.unit_of(time, column.type), time["warnings"]))
-        if item.dtype.kind == "f" and item.dtype.itemsize < 8:
-            what = f"dataset '{name}' of {path or 'the samples'} holds {item.dtype} seconds"
-            warnings = [*warnings, f"{what}: their resolution gets coarser with time"]
+        warnings = [*warnings, *coarse(item, f"dataset '{name}' of {path or 'the samples'}")]
         counts = np.array([len(column)])
         times, order = options.in_order(clock.nanoseconds(column, unit, where), counts, [where], path or ".")
         said = f"time of {of}: dataset '{name}' in {unit or 'its own unit'} ({how})"

@@ -60,8 +60,8 @@ class Layout:
         """The times (S, nanoseconds) that episodes of so many rows have."""
         if self.time is None:
             return clock.frames(np.zeros(rows.size, np.int64), rows, clock.rate(self.input_hz))
-        times = clock.nanoseconds(steps.column(self.time), self.unit, where)
-        return times if self.nanos is None else times + clock.nanoseconds(steps.column(self.nanos), "ns", where)
+        times = clock.nanoseconds(tables.leaf(steps, self.time), self.unit, where)
+        return times if self.nanos is None else times + clock.nanoseconds(tables.leaf(steps, self.nanos), "ns", where)
 
     def in_order(
         self, steps: pa.Table, rows: np.ndarray, labels: list[str], options: Options
@@ -78,10 +78,9 @@ class Layout:
 
     def counting_columns(self, file: pq.ParquetFile) -> list[str]:
         """The columns that say how many steps an episode has and when: the times, else the smallest one."""
-        names = self.lists or file.schema_arrow.names
-        if self.time is not None:
-            times = [name for name in (self.time, self.nanos) if name in names]
-            return times or [names[0]]
+        names, times = self.lists or file.schema_arrow.names, [name for name in (self.time, self.nanos) if name]
+        if times:
+            return ([name for name in times if name in names] or [names[0]]) if self.lists else times
         chunks = [c for c in tables.columns_of(file.metadata) if c.path_in_schema.split(".")[0] in names]
         return [min(chunks, key=lambda c: c.total_compressed_size).path_in_schema if chunks else names[0]]
 
@@ -122,6 +121,9 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
         first = tables.first_rows(file)
         known, note = known_of(first, file.metadata), "episodes: each file is one"
     if layout.episode:
+        if pa.types.is_nested(kinds[layout.episode]):
+            what = f"'{layout.episode}', a column of {kinds[layout.episode]}"
+            raise Refused("episode column", what, "one of numbers or text")
         known, note = [each for each in known if each.name != layout.episode], f"episodes: column '{layout.episode}'"
         begins = runs_of(first.column(layout.episode), f"column '{layout.episode}'").first
     elif layout.first_flags:
@@ -175,6 +177,9 @@ def _decide(
     layout.time, layout.nanos, layout.input_hz = decided.time["name"], decided.time.get("second_name"), None
     column = clock.plain(flat(first).column(layout.time).drop_null())
     layout.unit, how = clock.unit_of(decided.time, column.type)
+    if column.type in (pa.float16(), pa.float32()):
+        what = f"column '{layout.time}' holds {column.type} seconds: their resolution gets coarser with time"
+        decided = decided._replace(warnings=[what, *decided.warnings])
     layout.style = clock.text_style(column[0].as_py()) if clock.is_text(column.type) and len(column) else "T"
     return decided, f"time: column '{layout.time}' in {layout.unit or 'its own unit'} ({how})"
 
@@ -216,12 +221,10 @@ class Resampler:
         times, order = self.in_order(runs, steps, counts)
         steps = steps if order is None else steps.take(pa.array(order))
         episodes = self.options.grid.episodes(times, counts, runs.labels)
-        data = steps.select(self.layout.data(steps.column_names))
-        made = resample_episodes(data, episodes, self.rules, self.options.max_gap_ns(), self.options.device)
-        columns = dict(zip(made.column_names, made.columns, strict=True)) | self.counted(runs, steps, episodes)
+        counted, options = self.counted(runs, steps, episodes), self.options
+        given = (self.rules, options.max_gap_ns(), options.device, counted, self.schema)
+        made = resample_episodes(steps, episodes, *given)
         self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
-        schema = self.schema or steps.schema
-        made = pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
         return self.layout.with_steps(rows, made)
 
     def facts(self) -> dict[str, Any]:
@@ -235,7 +238,7 @@ class Resampler:
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         """The columns of the times and the episodes."""
         layout, columns, targets = self.layout, {}, episodes.written
-        kinds = {name: steps.schema.field(name).type for name in (layout.time, layout.nanos) if name}
+        kinds = {name: tables.leaf(steps, name).type for name in (layout.time, layout.nanos) if name}
         if layout.nanos:
             second = clock.NANOSECONDS["s"]
             columns[layout.nanos] = clock.times_like(targets % second, kinds[layout.nanos], "ns")
@@ -274,7 +277,9 @@ class ParquetTables(Format):
                 if schema is None:
                     layout, decided = self.look(source, file, path, options)
                     schema = file.schema_arrow
-                    self._say(schema, layout, options, plan)
+                    said = {"time_column": layout.time, "time_unit": layout.unit}
+                    said |= {"episode_column": layout.episode, "input_hz": layout.input_hz}
+                    plan.found = {key: value for key, value in said.items() if value}
                     plan.add(decided)
                 elif self.one_schema and not file.schema_arrow.equals(schema):
                     raise Refused(str(path), "another schema than that of the first file", "files of one schema")
@@ -292,15 +297,6 @@ class ParquetTables(Format):
             plan.units.append(self.unit_of(path, name, runs.names, **task))
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
-
-    def _say(self, schema: pa.Schema, layout: Layout, options: Options, plan: Plan) -> None:
-        """What was inferred, and warnings about times."""
-        found = {"time_column": layout.time, "time_unit": layout.unit, "episode_column": layout.episode}
-        plan.found = {key: value for key, value in (found | {"input_hz": layout.input_hz}).items() if value}
-        kind = schema.field(layout.time).type if layout.time else None
-        if kind in (pa.float16(), pa.float32(), pa.list_(pa.float32())) and layout.fps is None:
-            what = f"holds {kind} seconds: their resolution gets coarser with time"
-            plan.warnings.append(f"column '{layout.time}' {what}")
 
     def _accepted(
         self, runs: Runs, rows: pa.Table, layout: Layout, schema: pa.Schema, options: Options, plan: Plan

@@ -66,9 +66,14 @@ def joined(parts: list[Runs]) -> Runs:
 
 
 def parquet(path: Path) -> pq.ParquetFile:
-    """Opens a file for streaming; refuses by name what is no Parquet file."""
+    """Opens a file for streaming; refuses by name what is no Parquet file, and two columns of one name."""
     with readable(str(path), BROKEN):
-        return pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
+        file = pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
+    names = flat_schema(file.schema_arrow).names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Refused(str(path), f"two columns of the name '{twice}'", "a name for each column and field")
+    return file
 
 
 def read_column(path: Path, name: str) -> pa.ChunkedArray:
@@ -143,7 +148,7 @@ def read_runs(
                 raise Refused(name, "fewer rows than its footer says", "a whole file")
             held.append(batch)
             held_rows += batch.num_rows
-        table = pa.Table.from_batches(held) if held else file.schema_arrow.empty_table()
+        table = pa.Table.from_batches(held) if held else pa.Table.from_batches([], file.schema_arrow)
         yield group, table.slice(first - held_first, end - first)
         done = end - held_first
         while held and held[0].num_rows <= done:
@@ -252,6 +257,15 @@ def flat(table: pa.Table) -> pa.Table:
     return table
 
 
+def flat_schema(schema: pa.Schema) -> pa.Schema:
+    return flat(pa.Table.from_batches([], schema)).schema
+
+
+def leaf(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column, or a field of a struct, by its name."""
+    return (table if name in table.column_names else flat(table)).column(name)
+
+
 def is_list(kind: pa.DataType) -> bool:
     """A list of any length."""
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
@@ -321,7 +335,7 @@ def units_said(schema: pa.Schema) -> dict[str, str]:
 
 def first_rows(file: pq.ParquetFile) -> pa.Table:
     """The first rows of a file, flat. Of bytes, and of lists of other things than real numbers, only the types."""
-    schema = flat(file.schema_arrow.empty_table()).schema
+    schema = flat_schema(file.schema_arrow)
     light = [field.name for field in schema if not _is_heavy(field.type)]
     batch = next(file.iter_batches(FIRST_ROWS, columns=light, use_threads=False), None) if light else None
     rows = batch.num_rows if batch is not None else min(file.metadata.num_rows, FIRST_ROWS)

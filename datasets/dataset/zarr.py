@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, times_among
+from tmaops.dataset.arrays import Clock, Part, as_times, coarse, known_of, new_rate, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit, rate_of
 from tmaops.dataset.options import Options
@@ -151,7 +151,8 @@ class Store:
             path = f"data/{time['name']}"
             unit, how = clock.unit_of(time, pa.from_numpy_dtype(self.arrays[path].dtype.newbyteorder("=")))
             said = f"time: array '{path}' in {unit or 'its own unit'} ({how})"
-            return {"time": path, "unit": unit, "said": said, "warnings": time["warnings"]}
+            warnings = [*time["warnings"], *coarse(self.arrays[path], f"array '{path}'")]
+            return {"time": path, "unit": unit, "said": said, "warnings": warnings}
         if (rate := rate_of(self.options, map(self.attributes, ("data", "")))) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")
         return {"hz": rate[0], "said": f"time: counted at {rate[0]} per second ({rate[1]})"}

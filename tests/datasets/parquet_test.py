@@ -188,3 +188,44 @@ def test_tables_without_rows_beside_others_cost_nothing(source, tmp_path):
     assert pq.read_table(tmp_path / "out" / "full.parquet").equals(pq.read_table(tmp_path / "one.parquet"))
     with pytest.raises(Refused, match="none.*no episode"):
         tmaops.dataset.resample(tmp_path / "in" / "none.parquet", tmp_path / "none.parquet", hz=40, workers=1)
+
+
+def test_times_in_fields_of_structs_are_read_and_written_there(tmp_path):
+    """As tables of ROS messages have them: a header with a stamp of seconds and nanoseconds."""
+    nanoseconds = 1_700_000_000_000_000_000 + np.arange(40) * 50_000_000
+    stamps = [{"stamp": {"sec": t // 10**9, "nanosec": t % 10**9}, "frame_id": "base"} for t in nanoseconds.tolist()]
+    pq.write_table(pa.table({"header": stamps, "x": np.arange(40.0)}), tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=40, workers=1)
+    out = pq.read_table(tmp_path / "out.parquet")
+    assert out.schema.equals(pq.read_schema(tmp_path / "in.parquet"))
+    made = out["header"].to_pylist()
+    at = [each["stamp"]["sec"] * 10**9 + each["stamp"]["nanosec"] for each in made]
+    assert at == [1_700_000_000_000_000_000 + 25_000_000 * i for i in range(79)] and made[7]["frame_id"] == "base"
+    np.testing.assert_allclose(out["x"], np.arange(79) / 2)
+    report = tmaops.dataset.inspect(tmp_path / "in.parquet")
+    assert not report.unreadable and report.clocks[0].hz == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pa.Table.from_arrays([pa.array([0.0, 1.0])] * 3, names=["t", "x", "x"]), "two columns of the name 'x'"),
+        (pa.table({"t": [0.0, 1.0], "a.b": [0.0, 1.0], "a": [{"b": 1.0}] * 2}), "two columns of the name 'a.b'"),
+        (pa.table({"t": [0.0, 1.0], "episode": [[0], [0]]}), "episode column: got 'episode', a column of list"),
+        (pa.table({"t": [0.0, 1.0], "episode": [{"a": 0}] * 2}), "episode column: got 'episode', a column of struct"),
+    ],
+)
+def test_columns_of_one_name_and_episodes_that_are_no_values_are_refused_by_name(tmp_path, table, words):
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(Refused, match=words):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=30, workers=1)
+
+
+def test_tensors_are_taken_as_they_are(tmp_path):
+    tensors = np.random.default_rng(4).normal(size=(20, 2, 3))
+    table = pa.table({"t": np.arange(20) / 10, "grid": pa.FixedShapeTensorArray.from_numpy_ndarray(tensors)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
+    made = pq.read_table(tmp_path / "out.parquet")["grid"]
+    assert made.type == table["grid"].type
+    np.testing.assert_array_equal(made.combine_chunks().to_numpy_ndarray(), tensors[::2])

@@ -146,6 +146,23 @@ def test_times_of_one_column_are_found_and_keep_their_shape(tmp_path):
         np.testing.assert_allclose(made["x"][:], np.arange(21) / 2, atol=1e-6)
 
 
+def test_big_endian_times_are_read_and_coarse_ones_warned_of_in_hdf5_and_zarr(tmp_path):
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    for kind, coarse in ((">f8", 0), (">i8", 0), (">f4", 1)):
+        times = (np.arange(11) * 100).astype(kind)
+        h5(tmp_path / f"in{kind}.h5", times)
+        store = zarr.open_group(str(tmp_path / f"in{kind}.zarr"), mode="w", zarr_format=2)
+        ends = np.array([11])
+        for name, values in (("data/timestamp", times), ("data/x", np.arange(11.0)), ("meta/episode_ends", ends)):
+            store.create_array(name, shape=values.shape, chunks=values.shape, dtype=values.dtype)[...] = values
+        for ending, read in (("h5", h5py.File), ("zarr", lambda path: zarr.open_group(str(path))["data"])):
+            source, out = tmp_path / f"in{kind}.{ending}", tmp_path / f"out{kind}.{ending}"
+            report = tmaops.dataset.resample(source, out, hz=20, time_unit="ms", workers=1)
+            made = read(out)
+            assert made["timestamp"].dtype == kind and made["timestamp"][:].tolist() == list(range(0, 1001, 50))
+            assert sum("float32 seconds" in warning for warning in report.warnings) == coarse, (kind, ending)
+
+
 def test_an_episode_column_of_text_tells_episodes_apart(tmp_path):
     source = write(tmp_path / "in.parquet", np.tile(np.arange(11) / 10, 2), ["left"] * 11 + ["right"] * 11)
     table, _ = resampled(source)
