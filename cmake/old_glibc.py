@@ -16,7 +16,8 @@ NEWEST = (2, 28)
 HOMES = {"libpthread.so.0": r"pthread_|sem_", "libdl.so.2": r"dl\w+$", "librt.so.1": r"shm_|mq_|aio_|timer_"}
 MISSING = """\
 // Made by cmake/old_glibc.py. Older systems have stat and its like under other names, and no __libc_single_threaded.
-#define HIDDEN extern "C" __attribute__((visibility("hidden")))
+#define HIDDEN __attribute__((visibility("hidden")))
+extern "C" {
 HIDDEN char __libc_single_threaded = 0;
 """
 STAT = (("stat", "const char* at", "at"), ("lstat", "const char* at", "at"), ("fstat", "int at", "at"))
@@ -40,7 +41,7 @@ def main():
     for name, parameters, given in STAT:
         for bits in ("", "64"):
             inner, more = f"__{name.replace('stat', 'xstat', 1)}{bits}", ", int flags" if name == "fstatat" else ""
-            missing += f'extern "C" int {inner}(int, {parameters}, void*{more});\n'
+            missing += f"int {inner}(int, {parameters}, void*{more});\n"
             missing += f"HIDDEN int {name}{bits}({parameters}, void* to{more}) {{ return {inner}(1, {given}, to{more.replace('int ', '')}); }}\n"
             wanted.setdefault("libc.so.6", {}).setdefault((2, 4) if name == "fstatat" else (2, 2, 5), []).append(inner)
     for library in ("libc.so.6", "libm.so.6"):
@@ -52,6 +53,7 @@ def main():
             if old and any(taken and version > NEWEST for version, taken in versions.items()):
                 home = next((home for home, pattern in HOMES.items() if re.match(pattern, name)), library)
                 wanted.setdefault(home, {}).setdefault(max(old), []).append(name)
+    missing += '}  // extern "C"\n'
     files = []
     for library, versions in wanted.items():
         source, script, made = (folder / (library + end) for end in (".c", ".map", ""))
