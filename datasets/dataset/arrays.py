@@ -35,11 +35,10 @@ def row_bytes(array: Any) -> int:
 
 def known_of(path: str, array: Any, rows: int, read: bool = True) -> Known:
     """What the first rows of an array say of it. read: its rows may be numbers that are computed."""
-    real = read and array.dtype.kind == "f"
-    values = None
-    if real or array.dtype.kind in "iub" and len(array.shape) == 1:
-        values = native(array[:rows])
-    return Known(path, str(array.dtype), math.prod(array.shape[1:]) if real else None, values)
+    width = math.prod(array.shape[1:])
+    real = read and array.dtype.kind == "f" and array.dtype.itemsize <= 8 and width > 0
+    values = native(array[:rows]) if real or array.dtype.kind in "iub" and len(array.shape) == 1 else None
+    return Known(path, str(array.dtype), width if real else None, values)
 
 
 def slab_rows(array: Any, targets: int) -> int:
@@ -84,6 +83,8 @@ def times_among(
     known = {}
     for name, array in arrays.items():
         if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in kinds:
+            continue
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # no type that the library has
             continue
         if array.dtype.kind not in "OS":
             known[name] = native(array[:FIRST_ROWS].reshape(-1))

@@ -59,6 +59,11 @@ def _is_group(item: Any) -> bool:
     return isinstance(item, h5py.Group)
 
 
+def _is_array(item: Any) -> bool:
+    """Whether it is a dataset with numbers, one at least; those of h5py.Empty have none."""
+    return isinstance(item, h5py.Dataset) and item.shape is not None
+
+
 def _above(file: h5py.File) -> list[h5py.Group]:
     """The groups whose attributes are of all demonstrations."""
     return [group for group in (file.get("data"), file) if _is_group(group)]
@@ -70,7 +75,7 @@ class Demonstration(Part):
     def __init__(self, group: h5py.Group, label: str, options: Options, units: Units):
         self.group, self.label, self.where = group, label, f"episode {label}"
         self.items, self.rate = dict(_members(group)), rate_of(options, [above.attrs for above in _above(group.file)])
-        datasets = {path: item for path, item in self.items.items() if isinstance(item, h5py.Dataset)}
+        datasets = {path: item for path, item in self.items.items() if _is_array(item)}
         groups = {"": group} | {path: item for path, item in self.items.items() if _is_group(item)}
         clocks = [made for path, own in groups.items() if (made := self._timed(path, own, options, units))]
         others = tuple(f"{each.path}/" for each in clocks)
@@ -83,7 +88,7 @@ class Demonstration(Part):
 
     def _timed(self, path: str, group: h5py.Group, options: Options, units: Units) -> Clock | None:
         """The clock of a group with timestamps."""
-        datasets = {name: item for name, item in group.items() if isinstance(item, h5py.Dataset)}
+        datasets = {name: item for name, item in group.items() if _is_array(item)}
         asked = options.time_column
         if asked is not None and asked not in datasets:
             return None

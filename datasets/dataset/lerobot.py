@@ -20,7 +20,7 @@ from tmaops.dataset import clock, tables
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.columns import like
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.formats import Plan, Unit
+from tmaops.dataset.formats import Plan, Unit, readable
 from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, ParquetTables, Resampler
 from tmaops.dataset.places import copy, opened, whole, write_whole
@@ -68,9 +68,7 @@ class LeRobot(ParquetTables):
         cameras = tuple(f"{key}." for key, feature in info["features"].items() if feature["dtype"] == "image")
         for name, rule in decided.rules.columns.items():
             if name.startswith(cameras) and rule.why != "asked for":
-                decided.rules.columns[name] = Rule(
-                    (Part(0, 1, "nearest"),), "an image, as a loader takes frames of videos"
-                )
+                decided.rules.columns[name] = Rule((Part(0, 1, "nearest"),), "an image, as frames of videos are taken")
         layout = Layout("timestamp", "s", "episode_index", fps=str(clock.rate(info["fps"])), counted=COUNTED)
         return layout, decided
 
@@ -97,7 +95,7 @@ class LeRobot(ParquetTables):
         fps, precision = clock.rate(info["fps"]), "which it is to its own precision"
         if plan.inexact:
             what = f"column 'timestamp' of {plan.inexact} of {plan.episodes} episodes is not frame / fps"
-            plan.warnings.append(f"{what}; it holds float32 seconds, whose resolution gets coarser with time")
+            plan.warnings.append(f"{what}; LeRobot's float32 seconds get coarser with time")
         else:
             plan.notes.append(f"time: column 'timestamp' in s, taken as frame / fps exactly, {precision}")
         videos = ", ".join(key for key, feature in info["features"].items() if feature["dtype"] == "video")
@@ -221,11 +219,16 @@ def read_info(source: Path) -> dict[str, Any]:
         raise Refused(str(path), "no 'features' with a dtype each", "the keys of LeRobot v3 or v2")
     if "fps" not in info:
         raise Refused(str(path), "no 'fps'", "the keys of LeRobot v3 or v2")
+    chunks = info.get("chunks_size", 1000)
+    if not isinstance(chunks, int) or chunks < 1:
+        raise Refused(f"{path}: chunks_size", repr(chunks), "the episodes of a folder, a whole number above 0")
     version = str(info.get("codebase_version"))
     if not version.startswith(("v3.", "v2.")):
         mend = "v3.0 or v2: python -m lerobot.common.datasets.v2.convert_dataset_v1_to_v2 converts v1"
         raise Refused(str(path), f"codebase_version {version}", mend)
     clock.rate(info["fps"])
+    with readable(f"{path}: data_path", (LookupError, ValueError, AttributeError)):
+        _ = is_v2(info) and v2_path(info["data_path"], info, 0)
     return info
 
 

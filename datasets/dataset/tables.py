@@ -364,8 +364,8 @@ def known_of(
         if metadata is not None and is_list(column.type) and width and not _one_length(metadata, name, width):
             width = None
         kind = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(column.type), str(column.type))
-        values = _values(column, name, width)
-        known.append(Known(name, kind, width, values, (names or {}).get(name), column.null_count))
+        values, nulls = _values(column, name, width), 0 if _is_heavy(column.type) else column.null_count
+        known.append(Known(name, kind, width, values, (names or {}).get(name), nulls))
     return known
 
 

@@ -145,6 +145,9 @@ class Store:
     def _times(self) -> dict[str, Any]:
         """What a clock says of its times; with `hz`, the rate, where they are counted."""
         own = {p.removeprefix("data/"): a for p, a in self.data.items() if a.shape[:1] == (self.samples,)}
+        if not own and self.samples:
+            lengths = ", ".join(f"{path} of {array.shape}" for path, array in self.data.items()) or "no array"
+            raise Refused(str(self.place), lengths, f"arrays below data/ of {self.samples} rows, as {ENDS} says")
         asked = (self.options.time_column or "").removeprefix("data/") or None
         says = lambda name: self.attributes(f"data/{name}")  # noqa: E731
         if (time := times_among(own, asked, self.options.time_unit, "iufM", says)) is not None:

@@ -192,3 +192,24 @@ def test_the_loader_of_robomimic_takes_the_result(tmp_path):
     with h5py.File(tmp_path / "out.hdf5") as new:
         np.testing.assert_array_equal(last, new["data/demo_0/actions"][60])
         np.testing.assert_array_equal(next_first, new["data/demo_1/obs/image"][0])
+
+
+def test_datasets_that_the_library_has_no_type_for_are_taken_or_copied(tmp_path):
+    """Long doubles, compounds, texts, references, datasets of width 0 and those without a shape."""
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["timestamp"] = np.arange(20) / 10
+        file["x"] = np.arange(20.0)
+        file["long"] = np.arange(20, dtype=np.longdouble)
+        file["pair"] = np.zeros(20, [("a", "f4"), ("b", "i4")])
+        file["wave"] = np.exp(1j * np.arange(20))
+        file["none"] = np.zeros((20, 0))
+        file.create_dataset("say", data=[f"t{i}" for i in range(20)], dtype=h5py.string_dtype())
+        file.create_dataset("empty", data=h5py.Empty("f4"))
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
+    assert not report.warnings
+    with h5py.File(tmp_path / "out.h5") as made:
+        assert made["long"].dtype == np.longdouble and made["long"][()].tolist() == list(range(0, 20, 2))
+        assert made["say"].asstr()[2] == "t4" and made["none"].shape == (10, 0) and made["empty"].shape is None
+        assert made["pair"].shape == (10,) and made["wave"][1] == np.exp(2j)
+        np.testing.assert_allclose(made["x"], np.arange(0, 20, 2))
+    tmaops.dataset.inspect(tmp_path / "in.h5")

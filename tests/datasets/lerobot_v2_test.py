@@ -128,3 +128,13 @@ def test_v1_is_refused_with_the_line_that_converts(tmp_path):
     write(tmp_path / "in", version="v1.6")
     with pytest.raises(Refused, match="convert_dataset_v1_to_v2"):
         tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10, workers=1)
+
+
+@pytest.mark.parametrize(
+    "key,value", [("chunks_size", 0), ("chunks_size", "x"), ("data_path", "{nothing}"), ("data_path", 3)]
+)
+def test_patterns_that_name_no_file_are_refused_by_their_key(tmp_path, key, value):
+    info = write(tmp_path / "in") / "meta/info.json"
+    info.write_text(json.dumps(json.loads(info.read_text()) | {key: value}))
+    with pytest.raises(Refused, match=f"info.json: {key}: got"):
+        tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10, workers=1)

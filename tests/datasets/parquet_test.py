@@ -224,8 +224,10 @@ def test_columns_of_one_name_and_episodes_that_are_no_values_are_refused_by_name
 def test_tensors_are_taken_as_they_are(tmp_path):
     tensors = np.random.default_rng(4).normal(size=(20, 2, 3))
     table = pa.table({"t": np.arange(20) / 10, "grid": pa.FixedShapeTensorArray.from_numpy_ndarray(tensors)})
+    table = table.append_column("bytes", [[b"a"] * 20]).append_column("lists", [[[[1.0], [2.0]]] * 20])
     pq.write_table(table, tmp_path / "in.parquet")
-    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
+    assert not report.warnings, "values that are not looked at are not missing"
     made = pq.read_table(tmp_path / "out.parquet")["grid"]
     assert made.type == table["grid"].type
     np.testing.assert_array_equal(made.combine_chunks().to_numpy_ndarray(), tensors[::2])

@@ -129,3 +129,11 @@ def test_what_is_no_replay_buffer_or_has_an_array_of_another_length_is_named(tmp
     shutil.rmtree(tmp_path / "in.zarr" / "meta" / "episode_ends")
     with pytest.raises(Refused, match="no meta/episode_ends"):
         tmaops.dataset.resample(tmp_path / "in.zarr", tmp_path / "no.zarr", hz=5, workers=1)
+
+
+def test_ends_that_no_array_reaches_are_refused_with_the_lengths(tmp_path):
+    root = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=2)
+    for name, values in (("data/x", np.zeros(50)), ("meta/episode_ends", np.array([30, 60]))):
+        root.create_array(name, shape=values.shape, chunks=values.shape, dtype=values.dtype)[...] = values
+    with pytest.raises(Refused, match=r"data/x of \(50,\); needed arrays below data/ of 60 rows"):
+        tmaops.dataset.resample(tmp_path / "in.zarr", tmp_path / "out.zarr", hz=5, input_hz=10, workers=1)
