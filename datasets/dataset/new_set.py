@@ -120,7 +120,7 @@ def _episode(
     fps = _fps(table, path)
     columns: dict[str, np.ndarray | pa.Array] = {}
     for name in table.column_names:
-        own = _images(one(table[name]), f"{path}: {name}")
+        own = _images(one(table[name]), name, path)
         own = numbers_of(table[name]) if own is None else own
         if own is not None and name != "timestamp":
             columns[name] = own
@@ -157,8 +157,11 @@ def _fps(table: pa.Table, path: Path) -> float:
     return float(f"{1 / step:.6g}")
 
 
-def _images(column: pa.Array, where: str) -> pa.Array | None:
-    """A column of encoded images as LeRobot has it, structs of bytes and path; None where it holds none."""
+def _images(column: pa.Array, name: str, path: Path) -> pa.Array | None:
+    """A column of encoded images as LeRobot has it, structs of bytes and path; None where it holds none.
+
+    What has a path alone is read, where the file lies in the folder of the table or below it.
+    """
     kind = column.type
     if pa.types.is_struct(kind) and {"bytes", "path"} <= {each.name for each in kind}:
         found, paths = column.field("bytes").to_pylist(), column.field("path").to_pylist()
@@ -167,12 +170,13 @@ def _images(column: pa.Array, where: str) -> pa.Array | None:
         if not isinstance(found[0], bytes) or not found[0].startswith(MAGIC):
             return None
         found = column.to_pylist()
-    for row, (data, name) in enumerate(zip(found, paths, strict=True)):
+    folder = path.parent.resolve()
+    for row, (data, file) in enumerate(zip(found, paths, strict=True)):
         if not data:
-            beside = Path(where).parent / (name or "")
-            if not beside.is_file():
-                got = f"no image, and no file {name} beside the table" if name else "no image"
-                raise Refused(f"{where}, row {row}", got, "the bytes of an image, or the path of a file")
+            beside = (folder / (file or "")).resolve()
+            if not beside.is_file() or not beside.is_relative_to(folder):
+                got = f"no image, and no file {file} beside the table" if file else "no image"
+                raise Refused(f"{path}: {name}, row {row}", got, "the bytes of an image, or the path of a file")
             found[row] = beside.read_bytes()
     return pa.StructArray.from_arrays([pa.array(found, pa.binary()), pa.array(paths, pa.string())], ["bytes", "path"])
 

@@ -144,10 +144,16 @@ def test_encoded_images_are_features_of_their_own(tmp_path):
 
 
 def test_images_that_are_missing_or_stand_beside_numbers_are_refused_by_name(tmp_path):
-    structs = pa.array([{"bytes": None, "path": "gone.png"}] * 5)
-    table(tmp_path / "in", x=[1.0] * 5, top=structs)
-    with pytest.raises(tmaops.dataset.Refused, match="top, row 0: got no image, and no file gone.png"):
-        tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    (tmp_path / "outside.png").write_bytes(picture(3))
+    for name in ("gone.png", "../outside.png", str(tmp_path / "outside.png")):
+        structs = pa.array([{"bytes": None, "path": name}] * 5)
+        table(tmp_path / "in", x=[1.0] * 5, top=structs)
+        with pytest.raises(tmaops.dataset.Refused, match="top, row 0: got no image, and no file .* beside the table"):
+            tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out")
+    (tmp_path / "in" / "1.png").write_bytes(picture(1))
+    table(tmp_path / "in", x=[1.0] * 5, **{"/camera/top": pa.array([{"bytes": None, "path": "1.png"}] * 5)})
+    made = tmaops.dataset.new_set(tmp_path / "in", tmp_path / "named", features={"eye": ["/camera/top"]})
+    assert made.images == {"eye": [4, 6, 3]}
     table(tmp_path / "in", x=[1.0] * 5, top=[picture(1)] * 5)
     with pytest.raises(tmaops.dataset.Refused, match="an image beside other columns"):
         tmaops.dataset.new_set(tmp_path / "in", tmp_path / "out", features={"state": ["*"]})
