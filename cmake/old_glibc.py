@@ -2,8 +2,9 @@
 """Makes what a wheel for glibc 2.28 is linked with on a newer x86-64 system: old_glibc.py FOLDER. Prints the files.
 
 A linker takes the newest version of a symbol of the C library, which an older system does not have. In FOLDER come libraries with the
-names of the system's, without code, which have the symbols that are newer than 2.28 in the version that they had before; whoever is linked
-with them asks for that one. What older systems do not have at all is in missing.cpp, to be compiled in.
+names of the system's, without code, which have its symbols in the newest version that glibc 2.28 has; whoever is linked with them asks for
+that one. They have all of them: a linker reads no second library of a name. What older systems do not have at all is in missing.cpp, to be
+compiled in.
 """
 
 import pathlib
@@ -25,54 +26,54 @@ STAT += (("fstatat", "int in, const char* at", "in, at"),)
 
 
 def symbols(library):
-    """(name, version, whether it is the one that linkers take) of a library of the system."""
+    """(kind, size, name, version, whether it is the one that linkers take) of a library of the system."""
     path = subprocess.run(
         ["cc", f"-print-file-name={library}"], capture_output=True, text=True, check=True
     ).stdout.strip()
     table = subprocess.run(["readelf", "-W", "--dyn-syms", path], capture_output=True, text=True, check=True).stdout
-    for kind, name, at, version in re.findall(r" (FUNC|IFUNC) .* (\w+)(@@?)GLIBC_([\d.]+)$", table, re.MULTILINE):
-        yield name, tuple(int(part) for part in version.split(".")), at == "@@"
+    line = r": \w+ +(\d+) (FUNC|IFUNC|OBJECT) .* (\w+)(@@?)GLIBC_([\d.]+)$"
+    for size, kind, name, at, version in re.findall(line, table, re.MULTILINE):
+        yield kind, int(size), name, tuple(int(part) for part in version.split(".")), at == "@@"
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    missing, wanted = MISSING, {}  # library -> version -> names
+    missing, wanted = MISSING, {}  # library -> version -> {name: size of an object, else 0}
     for name, parameters, given in STAT:
         for bits in ("", "64"):
             inner, more = f"__{name.replace('stat', 'xstat', 1)}{bits}", ", int flags" if name == "fstatat" else ""
             missing += f"int {inner}(int, {parameters}, void*{more});\n"
-            missing += f"HIDDEN int {name}{bits}({parameters}, void* to{more}) {{ return {inner}(1, {given}, to{more.replace('int ', '')}); }}\n"
-            wanted.setdefault("libc.so.6", {}).setdefault((2, 4) if name == "fstatat" else (2, 2, 5), []).append(inner)
+            passed = f"1, {given}, to{more.replace('int ', '')}"
+            missing += f"HIDDEN int {name}{bits}({parameters}, void* to{more}) {{ return {inner}({passed}); }}\n"
+            version = (2, 4) if name == "fstatat" else (2, 2, 5)
+            wanted.setdefault("libc.so.6", {}).setdefault(version, {})[inner] = 0
+    missing += '}  // extern "C"\n'
     for library in ("libc.so.6", "libm.so.6"):
         found = {}
-        for name, version, taken in symbols(library):
-            found.setdefault(name, {})[version] = taken
+        for kind, size, name, version, taken in symbols(library):
+            found.setdefault(name, {})[version] = (taken, size if kind == "OBJECT" else 0)
         for name, versions in found.items():
             old = [version for version in versions if version <= NEWEST]
-            if old and any(taken and version > NEWEST for version, taken in versions.items()):
-                home = next((home for home, pattern in HOMES.items() if re.match(pattern, name)), library)
-                wanted.setdefault(home, {}).setdefault(max(old), []).append(name)
-    missing += '}  // extern "C"\n'
+            usual = [version for version, (taken, _) in versions.items() if taken]
+            if old and usual:  # one that linkers take, and that 2.28 has
+                version, moved = min(usual[0], max(old)), usual[0] > NEWEST
+                home = next((home for home, pattern in HOMES.items() if moved and re.match(pattern, name)), library)
+                wanted.setdefault(home, {}).setdefault(version, {})[name] = versions[version][1]
     files = []
     for library, versions in wanted.items():
-        source, script, made = (folder / (library + end) for end in (".c", ".map", ""))
-        names = sorted(name for group in versions.values() for name in group)
-        source.write_text("".join(f"void {name}(void) {{}}\n" for name in names), encoding="utf-8")
-        blocks = (
-            f"GLIBC_{'.'.join(map(str, version))} {{ {' '.join(f'{name};' for name in group)} }};\n"
-            for version, group in versions.items()
-        )
+        source, script, made = (folder / (library + end) for end in (".s", ".map", ""))
+        lines, blocks = ['.section .note.GNU-stack,"",@progbits'], []
+        for version, names in versions.items():
+            blocks.append(f"GLIBC_{'.'.join(map(str, version))} {{ {' '.join(f'{name};' for name in names)} }};\n")
+            for name, size in names.items():
+                kind, section = ("object", ".data") if size else ("function", ".text")
+                lines += [section, f".globl {name}", f".type {name},@{kind}", f".size {name},{size or 1}"]
+                lines += [".balign 32", f"{name}: .zero {size or 1}"]
+        source.write_text("\n".join(lines) + "\n", encoding="utf-8")
         script.write_text("".join(blocks), encoding="utf-8")
-        flags = [
-            "-shared",
-            "-nostdlib",
-            "-fno-builtin",
-            "-w",
-            f"-Wl,-soname,{library}",
-            f"-Wl,--version-script,{script}",
-        ]
-        subprocess.run(["cc", *flags, str(source), "-o", str(made)], check=True)
+        named = [f"-Wl,-soname,{library}", f"-Wl,--version-script,{script}"]
+        subprocess.run(["cc", "-shared", "-nostdlib", *named, str(source), "-o", str(made)], check=True)
         files.append(str(made))
     source = folder / "missing.cpp"
     if not source.exists() or source.read_text(encoding="utf-8") != missing:
