@@ -16,10 +16,18 @@ NEWEST = (2, 28)
 # Where functions were before 2.34 put them into libc.so.6.
 HOMES = {"libpthread.so.0": r"pthread_|sem_", "libdl.so.2": r"dl\w+$", "librt.so.1": r"shm_|mq_|aio_|timer_"}
 MISSING = """\
-// Made by cmake/old_glibc.py. Older systems have stat and its like under other names, and no __libc_single_threaded.
+// Made by cmake/old_glibc.py. Older systems have stat and its like under other names, and not what the C++ library asks for.
 #define HIDDEN __attribute__((visibility("hidden")))
 extern "C" {
 HIDDEN char __libc_single_threaded = 0;
+long syscall(long, ...);
+HIDDEN int gettid() { return static_cast<int>(syscall(186)); }
+int getentropy(void*, unsigned long);
+HIDDEN unsigned arc4random() {
+  unsigned drawn = 0;
+  if (getentropy(&drawn, sizeof drawn) != 0) __builtin_trap();
+  return drawn;
+}
 """
 STAT = (("stat", "const char* at", "at"), ("lstat", "const char* at", "at"), ("fstat", "int at", "at"))
 STAT += (("fstatat", "int in, const char* at", "in, at"),)

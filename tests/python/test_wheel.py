@@ -1,5 +1,6 @@
 """The wheel itself: what it asks of a system, its size, and what is not in it. Needs TMAOPS_WHEEL, which scripts/python_tests.sh sets."""
 
+import ctypes
 import importlib.metadata
 import inspect
 import os
@@ -37,6 +38,20 @@ def test_auditwheel_finds_it_fit_for_glibc_2_28(wheel):
     )
     assert re.fullmatch(r"manylinux_2_(1\d|2[0-8])_x86_64", found.overall_policy.name), (auditwheel, found)
     assert found.overall_policy.name in wheel.name
+
+
+def test_it_asks_for_every_symbol_of_the_c_library_by_its_version(wheel, tmp_path):
+    """Without one an old form of a function may be found, and auditwheel does not look at it."""
+    libraries = [ctypes.CDLL(name) for name in ("libc.so.6", "libm.so.6")]
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    for file in (path for name in ("tmaops", "libtmaops*.so") for path in (tmp_path / "tmaops").rglob(name)):
+        if not file.is_file():
+            continue
+        table = subprocess.run(["readelf", "-W", "--dyn-syms", str(file)], capture_output=True, text=True, check=True)
+        asked = re.findall(r" GLOBAL DEFAULT +UND (\w+)$", table.stdout, re.MULTILINE)
+        assert not [name for name in asked if any(hasattr(library, name) for library in libraries)], file.name
+        assert "@GLIBC_" in table.stdout
 
 
 def test_it_is_at_most_11_megabytes(wheel):
