@@ -67,7 +67,7 @@ class LeRobot(ParquetTables):
         decided = decide(known, options.modes, offsets=offsets, rows=first.num_rows)
         cameras = tuple(f"{key}." for key, feature in info["features"].items() if feature["dtype"] == "image")
         for name, rule in decided.rules.columns.items():
-            if name.startswith(cameras) and rule.why != "asked for":
+            if f"{name}.".startswith(cameras) and rule.why != "asked for":
                 decided.rules.columns[name] = Rule((Part(0, 1, "nearest"),), "an image, as frames of videos are taken")
         layout = Layout("timestamp", "s", "episode_index", fps=str(clock.rate(info["fps"])), counted=COUNTED)
         return layout, decided

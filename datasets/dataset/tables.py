@@ -66,13 +66,15 @@ def joined(parts: list[Runs]) -> Runs:
 
 
 def parquet(path: Path) -> pq.ParquetFile:
-    """Opens a file for streaming; refuses by name what is no Parquet file, and two columns of one name."""
+    """Opens a file for streaming; refuses by name what is no Parquet file, two columns of one name, and types without kernels."""
     with readable(str(path), BROKEN):
         file = pq.ParquetFile(opened(path), memory_map=False, buffer_size=READ_BYTES, pre_buffer=False)
-    names = flat_schema(file.schema_arrow).names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise Refused(str(path), f"two columns of the name '{twice}'", "a name for each column and field")
+    schema = flat_schema(file.schema_arrow)
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if "_view" in str(kind):
+            raise Refused(f"{path}: column '{name}'", str(kind), "another type: table.cast(schema) of pyarrow")
+        if len(schema.get_all_field_indices(name)) > 1:
+            raise Refused(str(path), f"two columns of the name '{name}'", "a name for each column and field")
     return file
 
 

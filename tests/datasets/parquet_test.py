@@ -211,6 +211,7 @@ def test_times_in_fields_of_structs_are_read_and_written_there(tmp_path):
     [
         (pa.Table.from_arrays([pa.array([0.0, 1.0])] * 3, names=["t", "x", "x"]), "two columns of the name 'x'"),
         (pa.table({"t": [0.0, 1.0], "a.b": [0.0, 1.0], "a": [{"b": 1.0}] * 2}), "two columns of the name 'a.b'"),
+        (pa.table({"t": [0.0, 1.0], "s": pa.array(["a"] * 2, pa.string_view())}), "column 's': got string_view"),
         (pa.table({"t": [0.0, 1.0], "episode": [[0], [0]]}), "episode column: got 'episode', a column of list"),
         (pa.table({"t": [0.0, 1.0], "episode": [{"a": 0}] * 2}), "episode column: got 'episode', a column of struct"),
     ],
