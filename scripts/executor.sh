@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the kernels and the tool for the executor and runs its tests: every rule, then every kernel that can be chosen and
-# the studies. Needs no GPU, no driver and no nvcc. CI=true builds with warnings as errors. BUILD=1 builds alone. Arguments
-# go to ctest.
+# the studies. Needs no GPU, no driver and no nvcc. CI=true builds with warnings as errors. BUILD=1 builds alone
+# (TARGETS: what). Arguments go to ctest.
 #   ONLY=examples     the programs of examples/tma alone, as `make test` runs them
 #   SANITIZERS=asan   the executor itself under AddressSanitizer and UBSan, with kernels that break every rule
 set -eu
@@ -37,7 +37,7 @@ if [ "${ONLY:-}" = examples ]; then
   build build-executor "$examples"
   exec ctest --test-dir build-executor -R "^($(echo "$examples" | tr ' ' '|'))\\." -j "$(nproc)" --output-on-failure --no-tests=error
 fi
-build build-executor "test_executor tmaops_tool"
+build build-executor "${TARGETS:-test_executor tmaops_tool}"
 if [ "${SANITIZERS:-}" = asan ]; then  # kernels have hooks of their own, and are the same
   build build-executor-asan test_executor -DTMAOPS_SANITIZE=address,undefined -DTMAOPS_OBJECTS_FROM="$PWD/build-executor"
 fi

@@ -129,7 +129,10 @@ void report(Rule rule, const std::string& text, const void* place) {
                       .count = 1,
                       .options = current_options,
                       .launch = launches});
-  if (std::getenv("TMAOPS_EXECUTOR_BREAK") != nullptr) std::raise(SIGTRAP);  // a debugger stops here
+  if (std::getenv("TMAOPS_EXECUTOR_BREAK") != nullptr) {
+    std::fprintf(stderr, "%s\n", to_text(findings.back()).c_str());
+    std::raise(SIGTRAP);  // a debugger stops here
+  }
 }
 
 void stop(Rule rule, const std::string& text, const void* place) {

@@ -1,32 +1,40 @@
 #!/usr/bin/env python3
-"""How many broken kernels the executor names: removes or alters one wait, arrival, fence, barrier, parity, count or copy
-group at a time, in every kernel and in the ring of the device layer, and runs the kernels that reach it.
+"""How many broken kernels the executor names: removes or alters one wait, arrival, fence, barrier, parity, count, box, size
+of a bulk copy or copy group at a time, in every kernel and in the ring of the device layer, and runs the variants that
+reach it.
 
-mutations.py FOLDER [--share N/M] [--out FILE]
+mutations.py FOLDER [--share N/M] [--out FILE] [--jobs N]
 
 FOLDER gets a copy of the tree whose one build holds all mutants; the variable TMAOPS_MUTANT chooses one. A mutant is
 caught if `tmaops verify --device executor` fails or does not end. tests/executor/equivalent.tsv lists those that change
-nothing that the kernel promises, each with its reason; they are not counted. The file of results holds one row for each;
-another run keeps what it says was caught in the same sources.
+nothing that the kernel promises, each with its reason; they are not counted. The file of results holds one row for each.
+FOLDER/verdicts.jsonl has them as they come: another run keeps what was caught in the same sources.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
-
-import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLACES = ("src/ops/**/*.cu", "src/ops/**/*.cuh", "study/**/*.cu", "study/**/*.cuh", "src/device/pipeline.cuh")
+PLACES = (
+    "src/ops/**/*.cu",
+    "src/ops/**/*.cuh",
+    "study/**/*.cu",
+    "study/**/*.cuh",
+    "study/**/maps.cpp",
+    "src/device/pipeline.cuh",
+)
 # A whole statement that may go.
 REMOVED = re.compile(
     r"(?<=[;{})\n])(?P<lead>\s*(?:else |//[^\n]*\n\s*)*)(?P<call>(?:\(void\))?(?:[\w.:\[\]]+(?:\.|->|::))?"
@@ -40,17 +48,27 @@ ALTERED = (
     (r"\bring\.init", 1, {"count": "({0}) + {1}"}),
     (r"\barrive_expect_bytes", 1, {"bytes more": "({0}) + 16 * {1}", "bytes less": "({0}) - 16 * {1}"}),
     (r"\.expect", 1, {"bytes more": "({0}) + 16 * {1}", "bytes less": "({0}) - 16 * {1}"}),
+    (r"\bbulk_load", 2, {"bytes more": "({0}) + 16 * {1}", "bytes less": "({0}) - 16 * {1}"}),
+    (r"\bbulk_store", 2, {"bytes more": "({0}) + 16 * {1}", "bytes less": "({0}) - 16 * {1}"}),
     (r"\bsync_threads<[\w\s+]+>", 0, {"count": "({0}) + 32 * {1}"}),
     (r"\barrive_threads<[\w\s+]+>", 0, {"count": "({0}) + 32 * {1}"}),
 )
 WAIT_GROUPS = re.compile(
     r"(?<![\w:])(?P<name>(?:device::)?(?:wgmma_wait|wait_copies|wait_stores_read))<(?P<count>[\w\s+-]+)>\(\)"
 )
+# What stands in front of the extents of a box, in braces, or of one of them.
+BOX = re.compile(
+    r"\.box(?:\[\d\])? = (?=(?P<braces>\{)?)|level_map\([^;{)]*(?P<call>\{)|tiled_spec\([^;{]*\{[^}]*\}, (?P<spec>\{)"
+)
+# The loops over more matrices than a grid takes would want 65,536 of them.
+SHORTER = (re.compile(r"(constexpr \w+ kMostGridRows = )[^;]+;"), r"\g<1>4;")
 PARITY = re.compile(r"(?P<all>phase_? \^= (?P<value>[^;]+));")
-HEADER = """
+PLAIN = ("--no-dependent-launch",)
+RANDOM = ("--schedule", "random")
+HEADER = """#pragma once
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
+#include <ctime>
 struct TmaopsMutants {
   int active = std::getenv("TMAOPS_MUTANT") ? std::atoi(std::getenv("TMAOPS_MUTANT")) : -1;
   unsigned char reached[8192] = {};
@@ -58,7 +76,8 @@ struct TmaopsMutants {
     const char* file = std::getenv("TMAOPS_MUTANTS_REACHED");
     std::FILE* out = file ? std::fopen(file, "a") : nullptr;
     for (int i = 0; out && i < 8192; ++i)
-      if (reached[i]) std::fprintf(out, "%d\\n", i);
+      if (reached[i]) std::fprintf(out, "%d ", i);
+    if (out) std::fprintf(out, "\\n%f\\n", 1.0 * std::clock() / CLOCKS_PER_SEC);
     if (out) std::fclose(out);
   }
 };
@@ -122,7 +141,7 @@ def sites(path, text):
                         end,
                         new.replace("{1}", "tmaops_mutant({n})"),
                         line(begin),
-                        f"{what} of {name.strip(chr(92) + 'b.')}",
+                        f"{what} of {re.search(r'(?<=[b.])[a-z_.]+', name)[0]}",
                     )
                 )
     for match in WAIT_GROUPS.finditer(text):
@@ -130,6 +149,16 @@ def sites(path, text):
         found.append(
             (match.start(), match.end(), new, line(match.start()), f"one group less waited for by {match['name']}")
         )
+    for match in BOX.finditer(text):
+        if match["braces"] or match["call"] or match["spec"]:
+            inside = match.end() + 1 if match["braces"] else match.end()
+            places = arguments(text, inside, closing(text, inside) - 1)
+        else:
+            places = [(match.end(), text.index(";", match.end()))]
+        for begin, end in places:
+            if text[begin:end].strip() not in ("1", "std::move(box)"):
+                new = "({0}) / (1 + tmaops_mutant({n}))"
+                found.append((begin, end, new, line(begin), f"box with half of {' '.join(text[begin:end].split())}"))
     for match in PARITY.finditer(text):
         new = f"phase_ ^= tmaops_mutant({{n}}) ? 0u : ({match['value']})"
         if "phase_" in match["all"]:
@@ -176,7 +205,7 @@ def write_tree(folder, numbered, left_out):
     for path in {one[1] for one in numbered}:
         text = (ROOT / path).read_text()
         chosen = [(number, site) for number, at, site in numbered if at == path and number not in left_out]
-        new = apply(text, chosen)
+        new = '#include "core/mutants.hpp"\n#line 1\n' + apply(text, chosen)
         file = folder / path
         if file.read_text() != new:
             file.write_text(new)
@@ -193,11 +222,13 @@ def build(folder, numbered):
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
-    prelude = folder / "src/executor/shim/prelude.hpp"
-    prelude.write_text(prelude.read_text() + HEADER)
-    environment = {**os.environ, "BUILD": "1"}
-    write_tree(folder, numbered, set(range(len(numbered))))
-    subprocess.run(["sh", "scripts/executor.sh"], cwd=folder, check=True, stdout=sys.stderr, env=environment)
+    (folder / "src/core/mutants.hpp").write_text(HEADER)
+    for file in (folder / "src").rglob("*.hpp"):
+        if SHORTER[0].search(text := file.read_text()):
+            file.write_text(SHORTER[0].sub(SHORTER[1], text))
+    write_tree(folder, numbered, left_out)
+    environment = {**os.environ, "BUILD": "1", "TARGETS": "tmaops_tool"}
+    subprocess.run(["sh", "scripts/executor.sh"], cwd=folder, check=False, stdout=sys.stderr, env=environment)
     for _ in range(6):
         write_tree(folder, numbered, left_out)
         done = subprocess.run(
@@ -225,57 +256,75 @@ def digest(numbered):
     ).hexdigest()[:16]
 
 
-def problems():
-    """Every problem of configs/executor.yaml, alone."""
-    config = yaml.safe_load((ROOT / "configs/executor.yaml").read_text())
-    return [f"{op}: {json.dumps(one)}" for op in config if isinstance(config[op], list) for one in config[op]]
+def problems(tool):
+    """Every problem of configs/executor.yaml with each of its operator's variants."""
+    listed = json.loads(subprocess.run([tool, "list", "--json"], capture_output=True, text=True, check=True).stdout)
+    variants = {one["operator"]: [v["name"] for v in one["variants"] if v["device"] == "cuda"] for one in listed}
+    made, operator = [], ""
+    for text in (ROOT / "configs/executor.yaml").read_text().splitlines():
+        operator = text.removesuffix(":") if re.fullmatch(r"\w+:", text) else operator
+        if not text.startswith("  - {"):
+            continue
+        one = text.removeprefix("  - ").removesuffix("}")
+        names = variants[operator + "_backward" * ("direction: backward" in one)]
+        if "variant: " in one:
+            made.append(f"{operator}: {one}}}")
+        else:
+            made += [f"{operator}: {one}, variant: {name}}}" for name in names]
+    return made
 
 
-def verify(tool, problem, mutant=None, schedule="random", limit=600.0):
-    """How a run of a problem ends ("right", or what is wrong), its seconds and the mutants that it reached."""
+def verify(tool, problem, mutant=None, *more, limit=600):
+    """How a run of a problem ends ("right", or what is wrong), its CPU seconds and the mutants that it reached. A run with a
+    mutant ends at the first finding."""
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / "reached"
         environment = {**os.environ, "TMAOPS_MUTANTS_REACHED": str(file)}
         if mutant is not None:
-            environment = {**os.environ, "TMAOPS_MUTANT": str(mutant)}
-        command = [
-            tool,
-            "verify",
-            "-q",
-            "--device",
-            "executor",
-            "--all-variants",
-            "--schedule",
-            schedule,
-            "-p",
-            problem,
-        ]
-        begin = time.monotonic()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=limit)
-        except subprocess.TimeoutExpired:
-            return "does not end", limit, set()
-        seconds = time.monotonic() - begin
-        reached = {int(one) for one in file.read_text().split()} if file.exists() else set()
+            environment = {**os.environ, "TMAOPS_MUTANT": str(mutant), "TMAOPS_EXECUTOR_BREAK": "1"}
+        done = subprocess.run(
+            [tool, "verify", "-q", "--device", "executor", *more, "-p", problem],
+            capture_output=True,
+            text=True,
+            env=environment,
+            preexec_fn=lambda: (
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
+            ),
+        )
+        reached, seconds = file.read_text().splitlines() if file.exists() else ("", limit)
+        reached = {int(one) for one in reached.split()}
         if done.returncode == 0:
-            return "right", seconds, reached
+            return "right", float(seconds), reached
+        if done.returncode == 4 and mutant is None:
+            return "right", float(seconds), set()  # the variant leaves the problem out
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return "does not end", limit, reached
         rules = re.findall(r"^\s*(\w+): (?=[a-z])", done.stderr, re.MULTILINE)
         word = rules[0] if rules else "wrong values" if done.returncode == 1 else f"ends with {done.returncode}"
-        return word, seconds, reached
+        return word, float(seconds), reached
 
 
-def judge(tool, number, reaching):
+@functools.cache
+def right_in_strict(tool, problem):
+    return verify(tool, problem, None, *RANDOM, "--strict")[0] == "right"
+
+
+def judge(tool, number, what, reaching):
     """Whether the executor catches a mutant, from the cheapest run to the dearest."""
     if not reaching:
         return "not reached", ""
     by_time = sorted(reaching, key=reaching.get)
-    tries = [(one, "random") for one in by_time] + [
-        (one, schedule) for schedule in ("lazy", "starving", "eager") for one in by_time[:2]
-    ]
-    for problem, schedule in tries:  # a ring goes round in some problems alone
-        outcome, *_ = verify(tool, problem, number, schedule, 60 + 12 * reaching[problem])
+    plain = () if "previous_kernel" in what else PLAIN
+    tries = [(one, (*plain, *RANDOM)) for one in by_time]
+    tries += [(one, ("--schedule", schedule)) for schedule in ("lazy", "starving", "eager") for one in by_time[:3]]
+    tries += [(one, (*RANDOM, "--strict")) for one in by_time[:2]]
+    for problem, how in tries:  # a ring goes round in some problems alone
+        if "--strict" in how and not right_in_strict(tool, problem):
+            continue
+        outcome, *_ = verify(tool, problem, number, *how, limit=int(10 + 10 * reaching[problem]))
         if outcome != "right":
-            return "caught", outcome
+            return "caught", outcome + ", with --strict" * ("--strict" in how)
     return "missed", ""
 
 
@@ -288,14 +337,15 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--share", default="1/1", help="judge every M-th mutant, from the N-th on")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/executor/mutations.json")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
     folder = given.folder.resolve()
     numbered = all_sites()
     left_out = build(folder, numbered)
     tool = str(folder / "build-executor/bin/tmaops")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        alone = problems()
-        runs = dict(zip(alone, pool.map(lambda problem: verify(tool, problem), alone)))
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        alone = problems(tool)
+        runs = dict(zip(alone, pool.map(lambda problem: verify(tool, problem, None, *RANDOM, *PLAIN), alone)))
         wrong = [f"{problem}: {run[0]}" for problem, run in runs.items() if run[0] != "right"]
         if wrong:
             sys.exit("without a mutant:\n" + "\n".join(wrong))
@@ -306,10 +356,10 @@ def main():
             path, statement, what, reason = row.split("\t")
             equivalent[path, statement, what] = reason
 
-        before = json.loads(given.out.read_text()) if given.out.exists() else {}
-        kept = {}
-        if before.get("sources") == digest(numbered):
-            kept = {place(one): one for one in before["rows"] if one["outcome"] == "caught"}
+        journal = folder / "verdicts.jsonl"
+        verdicts = [json.loads(row) for row in journal.read_text().splitlines()] if journal.exists() else []
+        same = digest(numbered)
+        kept = {place(one): one for one in verdicts if one.pop("sources") == same and one["outcome"] == "caught"}
 
         def row(one):
             number, path, (begin, _, _, at, what) = one
@@ -324,7 +374,10 @@ def main():
             else:
                 outcome = judge(tool, number, {problem: run[1] for problem, run in runs.items() if number in run[2]})
             print(f"{path}:{at}: {what}: {': '.join(filter(None, outcome))}", file=sys.stderr, flush=True)
-            return {**made, "outcome": outcome[0], "said": outcome[1]}
+            made |= {"outcome": outcome[0], "said": outcome[1]}
+            with journal.open("a") as file:
+                file.write(json.dumps({"sources": same, **made}) + "\n")
+            return made
 
         rows = list(pool.map(row, chosen))
     counts = {
@@ -335,7 +388,7 @@ def main():
     head = {
         "schema": 1,
         "revision": revision,
-        "sources": digest(numbered),
+        "sources": same,
         "share": given.share,
         "not_compiled": len(left_out),
         **counts,
