@@ -164,8 +164,10 @@ int verify_on_executor(const Globals& globals, const Arguments& arguments,
     if (refusal.requested) refusals.tell(refusal);  // of all others somebody takes another problem
   };
   bench::Report report;
+  const bool dependent_launch = request.options.dependent_launch;
   for (const executor::Options& run : runs) {
     executor::set_options(run);
+    request.options.dependent_launch = dependent_launch && run.seed == 1;  // no seed changes what it may use
     observer.progress = [&](std::size_t done, std::size_t total, const std::string& what) {
       const auto before = static_cast<std::size_t>(&run - runs.data());
       progress.show(before * total + done, runs.size() * total, what + ", " + std::string(to_string(run.schedule)));

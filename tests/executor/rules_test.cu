@@ -562,6 +562,17 @@ TEST(executor, runs_one_launch_by_the_schedule) {
   EXPECT_NE(run(1).find("launch 1"), std::string::npos) << run(1);
 }
 
+TEST(executor, has_a_test_of_every_rule) {
+  const auto& unit = *testing::UnitTest::GetInstance();
+  std::string tested;
+  for (int i = 0; i < unit.total_test_suite_count(); ++i)
+    if (const testing::TestSuite& suite = *unit.GetTestSuite(i); std::string_view(suite.name()) == "executor_rules")
+      for (int k = 0; k < suite.total_test_count(); ++k) tested += suite.GetTestInfo(k)->name() + std::string(" ");
+#define TMAOPS_RULE(id, text) EXPECT_NE((" " + tested).find(" " #id " "), std::string::npos) << #id;
+#include "executor/rules.def"
+#undef TMAOPS_RULE
+}
+
 TEST(executor, gives_the_same_findings_for_the_same_seed) {
   const auto run = [] {
     std::vector<std::string> found;
