@@ -3,7 +3,7 @@
 # the studies. Needs no GPU, no driver and no nvcc. CI=true builds with warnings as errors. BUILD=1 builds alone
 # (TARGETS: what). Arguments go to ctest.
 #   ONLY=examples     the programs of examples/tma alone, as `make test` runs them
-#   SANITIZERS=asan   the executor itself under AddressSanitizer and UBSan, with kernels that break every rule
+#   SANITIZERS=asan   the executor itself under AddressSanitizer and UBSan: every rule, the device layer and examples/tma
 set -eu
 cd "$(dirname "$0")/.."
 if ! headers=$(EXECUTOR=1 sh scripts/setup.sh); then
@@ -37,9 +37,10 @@ if [ "${ONLY:-}" = examples ]; then
   build build-executor "$examples"
   exec ctest --test-dir build-executor -R "^($(echo "$examples" | tr ' ' '|'))\\." -j "$(nproc)" --output-on-failure --no-tests=error
 fi
-build build-executor "${TARGETS:-test_executor tmaops_tool}"
-if [ "${SANITIZERS:-}" = asan ]; then  # kernels have hooks of their own, and are the same
-  build build-executor-asan test_executor -DTMAOPS_SANITIZE=address,undefined -DTMAOPS_OBJECTS_FROM="$PWD/build-executor"
+if [ "${SANITIZERS:-}" = asan ]; then
+  build build-executor-asan executor_tests -DTMAOPS_SANITIZE=address,undefined
+else
+  build build-executor "${TARGETS:-executor_tests tmaops_tool}"
 fi
 [ "${BUILD:-}" != 1 ] || exit 0
 exec ctest --test-dir "$directory" -L executor -j "$(nproc)" --output-on-failure --no-tests=error "$@"
