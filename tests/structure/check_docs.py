@@ -64,7 +64,7 @@ check_keys("measure/bench/run/options.cpp", r"kOptionKeys\[\] = \{(.*?)\}", "The
 for operator, source in {
     "gemm": "gemm",
     "ms_deform_attn": "ms_deform_attn_cases",
-    "resample": "resample_case",
+    "resample": "resample",
     "tile_load": "tile_load",
 }.items():
     check_keys(f"measure/bench/workloads/{source}.cpp", r"problem\.only\(\{(.*?)\}\)", operator)

@@ -18,20 +18,6 @@ using recording::ColumnRoles;
 using recording::Run;
 using recording::seconds_text;
 
-// --- resample_policies.cpp: the options that are checked before any file is opened -----------------------------------
-/// The formats that the options or extensions name. The parser has checked the words of all options. Throws Error
-/// usage.
-io::FileFormat input_format(const ResampleCommand& command);
-io::FileFormat output_format(const ResampleCommand& command);
-/// Refuses options without effect. Throws Error usage.
-void check_options(const ResampleCommand& command, io::FileFormat from, io::FileFormat to);
-/// What holds between these formats where no option says it.
-recording::Defaults defaults_of(io::FileFormat from, io::FileFormat to);
-
-// --- resample_targets.cpp: the file of target times ------------------------------------------------------------------
-/// The targets of --times or --like; nothing with --hz. Throws what reading the file throws.
-std::optional<recording::GivenTargets> read_targets(const ResampleCommand& command);
-
 // --- resample_output.cpp: the recording that is written --------------------------------------------------------------
 /// Writes what `resample --plot` draws into `folder`: before.npz has the samples, after.npz every target, in gaps and
 /// outside too. The arrays are the times in nanoseconds, the columns, the offsets of the episodes, and behind the

@@ -1,10 +1,12 @@
-// The steps of `tmaops resample`: claim the output, read, resample, write, summarise.
+// The steps of `tmaops resample`: check the options, claim the output, read, resample, write, summarise.
 
 #include "cli/commands.hpp"
 #include "cli/resample_files.hpp"
+#include "core/display.hpp"
 #include "core/fail.hpp"
 #include "io/recording.hpp"
 #include "offers/console.hpp"
+#include "offers/input_file.hpp"
 #include "offers/interrupt.hpp"
 #include "offers/output_file.hpp"
 #include "tmaops/error.hpp"
@@ -14,6 +16,107 @@ namespace tmaops::cli {
 namespace {
 
 using io::FileFormat;
+
+[[noreturn]] void refuse_option(const std::string& option, const std::string& got, const std::string& needed) {
+  fail(ErrorCode::usage, option, got, needed);
+}
+
+FileFormat chosen_format(const std::string& name, const std::filesystem::path& path, const std::string& option) {
+  const auto named = io::parse_file_format(name);
+  return named ? *named : io::file_format_of(path, option);
+}
+
+/// The formats that the options or extensions name. The parser has checked the words of all options. Throws Error
+/// usage.
+FileFormat input_format(const ResampleCommand& command) {
+  if (command.kitti_times && command.from.empty()) return FileFormat::kitti;
+  return chosen_format(command.from, command.input, "--from");
+}
+
+FileFormat output_format(const ResampleCommand& command) {
+  const FileFormat to = chosen_format(command.to, command.output, "--to");
+  if (to == FileFormat::npy)
+    refuse_option(display(command.output), "one npy array", "a format that holds times and values: npz, csv or tum");
+  return to;
+}
+
+/// Refuses options without effect. Throws Error usage.
+void check_options(const ResampleCommand& command, FileFormat from, FileFormat to) {
+  // An option without effect is an error: with `--offsets-array` on a text file the user expects episodes.
+  const std::string format(io::to_string(from));
+  if (!command.offsets_array.empty() && from != FileFormat::npz)
+    refuse_option("--offsets-array", "a " + format + " recording", "an npz recording");
+  if (!command.targets_array.empty() && command.hz) refuse_option("--targets-array", "--hz", "--times or --like");
+  if (!command.times_unit.empty() && !command.times) refuse_option("--times-unit", "no --times", "--times FILE");
+  if (!command.like_unit.empty() && !command.like) refuse_option("--like-unit", "no --like", "--like FILE");
+  if (command.kitti_times && from != FileFormat::kitti)
+    refuse_option("--kitti-times", "a " + format + " recording", "a KITTI trajectory (--from kitti)");
+  if (command.write_times && to != FileFormat::kitti)
+    refuse_option("--write-times", "a " + std::string(io::to_string(to)) + " output",
+                  "--to kitti, which has no place for times");
+  const bool fixed = to == FileFormat::tum || to == FileFormat::kitti;
+  if (fixed && !command.to_unit.empty() && command.to_unit != "s")
+    refuse_option("--to-unit", command.to_unit + " for a " + std::string(io::to_string(to)) + " trajectory",
+                  "s, its unit");
+  for (const auto& other : {command.times, command.like, command.kitti_times, command.write_times})
+    if (other && io::is_standard(*other))
+      refuse_option("-", "a standard stream for another file than IN or OUT", "a file, or /dev/stdin");
+  if (command.json && io::is_standard(command.output))
+    refuse_option("--json", "OUT and the JSON on standard output", "a file as OUT, or no --json");
+}
+
+/// What holds between these formats where no option says it.
+recording::Defaults defaults_of(FileFormat from, FileFormat to) {
+  const bool archive = to == FileFormat::npz;
+  return {archive ? "nan" : "drop", from == FileFormat::tum, !archive};
+}
+
+/// The file of --times or --like. Its unit is the one of --times-unit or --like-unit; else the one that the file itself
+/// states; else that of --time-unit.
+io::Recording read_target_file(const ResampleCommand& command, const std::filesystem::path& path) {
+  const std::string unit_option = command.times ? "--times-unit" : "--like-unit";
+  io::ReadOptions options;
+  options.unit = io::parse_time_unit(command.times ? command.times_unit : command.like_unit);
+  options.format_option = "an extension";
+  options.times_name = command.targets_array;
+  options.times_option = "--targets-array";
+  options.trust_sizes = command.trust_sizes;
+  try {
+    io::Recording file = io::read_times_only(path, options);
+    if (command.like && io::file_format_of(path, options.format_option) == io::FileFormat::tum && !options.unit) {
+      file.time.choice = io::TimeChoice::format;
+      file.time.unit_source = io::UnitSource::format;  // a trajectory is in seconds
+    }
+    if (options.unit || command.time_unit.empty() || file.time.unit_source < io::UnitSource::step) return file;
+    options.unit = io::parse_time_unit(command.time_unit);
+    return io::read_times_only(path, options);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::empty_trajectory)
+      fail(ErrorCode::bad_parameter, display(path), "no target times", "at least one target");
+    if (error.code() != ErrorCode::time_overflow) throw;
+    ErrorDetails details = error.details();
+    details.mend = "Name the unit of this file with " + unit_option + ".";
+    throw Error(error.code(), details);
+  }
+}
+
+/// The targets of --times or --like; nothing with --hz. Throws what reading the file throws.
+std::optional<recording::GivenTargets> read_targets(const ResampleCommand& command) {
+  if (!command.times && !command.like) return {};
+  const std::filesystem::path& path = command.times ? *command.times : *command.like;
+  const io::Recording file = read_target_file(command, path);
+  recording::GivenTargets given{.times = file.times,
+                                .option = command.times ? "--times" : "--like",
+                                .unit_option = command.times ? "--times-unit" : "--like-unit",
+                                .where = display(path)};
+  given.time = file.time;
+  const bool own_unit = !command.times_unit.empty() || !command.like_unit.empty();
+  given.text = given.where + ", " +
+               summarise_times(file, {}).text("--targets-array", own_unit ? given.unit_option : "--time-unit");
+  for (const recording::Note& warning : file.warnings)
+    given.warnings.push_back({warning.id, given.where + ": " + warning.text});
+  return given;
+}
 
 io::ReadOptions read_options(const ResampleCommand& command, FileFormat from) {
   return {.format = from,

@@ -12,7 +12,6 @@
 #include "bench/run/implementations.hpp"
 #include "bench/run/recorder.hpp"
 #include "bench/run/sampling.hpp"
-#include "bench/run/timing_groups.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "core/device_info.hpp"
 #include "core/fail.hpp"
@@ -290,6 +289,21 @@ class Runner {
 
 }  // namespace
 
+std::vector<Group> timing_groups(const std::vector<Settings>& problems, Device device, const RunOptions& options) {
+  const bool compiles = std::ranges::find(options.peers, "torch_compile") != options.peers.end();
+  const bool together = device.type == DeviceType::cpu && !compiles;
+  std::vector<Group> groups;
+  CaseInfo last;
+  for (const Settings& problem : problems) {
+    CaseInfo info = make_workload(problem, device)->info();
+    if (together && !groups.empty() && info.op == last.op && info.name == last.name)
+      groups.back() = {groups.back().data(), groups.back().size() + 1};
+    else
+      groups.emplace_back(&problem, 1);
+    last = std::move(info);
+  }
+  return groups;
+}
 Report run(const std::vector<Settings>& problems, Device device, const RunOptions& options, const Observer& observer) {
   return Runner(device, options, observer).all(problems);
 }

@@ -3,15 +3,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/measure/implementation.hpp"
-#include "bench/run/block_cycles.hpp"
 #include "bench/run/options.hpp"
 #include "bench/run/recorder.hpp"
+#include "bench/run/statistics.hpp"
 #include "bench/workloads/workload.hpp"
 
 namespace tmaops::bench {
+
+/// Cycles of a kernel's blocks, in a run of their own that is checked like any other.
+struct BlockCycles {
+  Comparison checked{.ok = true};
+  std::optional<Summary> cycles{};  // nothing where the operator counts no cycles, or the result was wrong
+};
 
 /// One implementation while it is timed.
 struct Timed {
@@ -37,5 +45,8 @@ struct TimedProblem {
 /// Fills the samples, clocks and host costs of all that was verified. A peer whose process ends meanwhile is lost,
 /// which is refused; the others go on. When the run is interrupted the samples so far are there.
 void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& options, Timer& timer, Recorder& log);
+
+/// Runs the variant on the inputs number `set` modulo the sets there are; where there is one set, a second time.
+BlockCycles count_block_cycles(Workload& workload, Timer& timer, const std::string& variant, int set);
 
 }  // namespace tmaops::bench

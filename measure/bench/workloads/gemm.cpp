@@ -11,6 +11,7 @@
 #include "bench/workloads/element.hpp"
 #include "core/fail.hpp"
 #include "core/parallel.hpp"
+#include "core/spelling.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/run/timing_groups.hpp"
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "support/expect_error.hpp"
