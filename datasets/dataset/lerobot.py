@@ -80,9 +80,8 @@ class LeRobot(ParquetTables):
         plan.found = {}
         plan.notes.insert(0, f"rate: {info['fps']} -> {options.rate} frames per second")
         wanted, episode, index = features_with_stats(source), 0, 0
-        exact = not plan.inexact and not options.sort  # times follow from the first ones
         for unit in plan.units:
-            unit.task |= {"stats": wanted, "episode": episode, "index": index, "exact": exact}
+            unit.task |= {"stats": wanted, "episode": episode, "index": index}
             if is_v2(info):
                 unit.path = v2_path(info["data_path"], info, episode)
             counts = unpacked(unit.task["runs"])["targets"]
@@ -157,8 +156,7 @@ class FrameResampler(Resampler):
         super().__init__(Layout(**unit.task["layout"]), options, Rules.of_json(unit.task["rules"]), schema)
         self._wanted = {name: keys for name, keys in unit.task["stats"].items() if name in schema.names}
         self._episode, self._index = unit.task["episode"], unit.task["index"]  # the next ones
-        self._exact = unit.task["exact"]
-        self.columns = self.layout.data(schema.names) + ([] if self._exact else ["timestamp"])
+        self.columns = [*self.layout.data(schema.names), "timestamp"]
         self._described: list[Described] = []
 
     def __call__(self, runs: Runs, rows: pa.Table) -> pa.Table:
@@ -167,11 +165,6 @@ class FrameResampler(Resampler):
         for feature, numbers in stats_of(made, self._wanted, counts).items():
             self._described[-1] |= {f"stats/{feature}/{key}": values for key, values in numbers.items()}
         return made
-
-    def in_order(self, runs: Runs, steps: pa.Table, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        if not self._exact:
-            return super().in_order(runs, steps, counts)
-        return clock.frames(runs.facts["begins"], counts, clock.rate(self.layout.fps)), None
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         counts, first = episodes.counts, np.cumsum(episodes.counts) - episodes.counts

@@ -218,7 +218,7 @@ class Resampler:
 
     def _together(self, runs: Runs, rows: pa.Table) -> pa.Table:
         steps, counts = self.layout.steps(rows, runs)
-        times, order = self.in_order(runs, steps, counts)
+        times, order, _ = self.layout.in_order(steps, counts, runs.labels, self.options)
         steps = steps if order is None else steps.take(pa.array(order))
         episodes = self.options.grid.episodes(times, counts, runs.labels)
         counted, options = self.counted(runs, steps, episodes), self.options
@@ -230,10 +230,6 @@ class Resampler:
     def facts(self) -> dict[str, Any]:
         """What the end of the run has to know, as JSON."""
         return {}
-
-    def in_order(self, runs: Runs, steps: pa.Table, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """The times of episodes in order, and the rows that have them."""
-        return self.layout.in_order(steps, counts, runs.labels, self.options)[:2]
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         """The columns of the times and the episodes."""
@@ -293,7 +289,7 @@ class ParquetTables(Format):
             self._check_once(found, plan)
         for name, path, runs in found:
             task = {"layout": asdict(layout), "rules": decided.rules.json()}
-            task["runs"] = tables.packed({"first": runs.first, "rows": runs.rows} | runs.facts)
+            task["runs"] = tables.packed({"first": runs.first, "rows": runs.rows, "targets": runs.targets})
             plan.units.append(self.unit_of(path, name, runs.names, **task))
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
@@ -321,8 +317,7 @@ class ParquetTables(Format):
         plan.count("", int(counts.sum()), int(targets.sum()))
         plan.inexact += odd
         if targets.any():
-            facts = {"targets": targets} | ({"begins": times[ends - counts]} if layout.fps else {})
-            yield Runs(runs.names, runs.first, runs.rows, facts)[np.flatnonzero(targets)]
+            yield Runs(runs.names, runs.first, runs.rows, targets)[np.flatnonzero(targets)]
 
     def _check_once(self, found: list[tuple[str, Path, Runs]], plan: Plan) -> None:
         """Refuses, or leaves out of all but the first, an episode in several files."""
@@ -343,8 +338,10 @@ class ParquetTables(Format):
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
-        facts, resampler = tables.unpacked(unit.task["runs"]), self.resampler(source, options, unit)
-        runs = Runs(unit.episodes, facts.pop("first"), facts.pop("rows"), facts)
+        resampler, runs = (
+            self.resampler(source, options, unit),
+            Runs(unit.episodes, **tables.unpacked(unit.task["runs"])),
+        )
         layout = resampler.layout
         says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if layout.unit and not layout.fps else {}
         tables.map_runs(path, target, runs, resampler, resampler.columns, says)

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,20 +28,20 @@ BATCH_ROWS = 65536  # at most: a dictionary can make the file far smaller than i
 
 @dataclass(frozen=True)
 class Runs:
-    """The episodes of one file: their names, where the rows of each begin and how many there are (N), and more facts (N)."""
+    """The episodes of one file: their names, where the rows of each begin, how many there are, and how many targets (N)."""
 
     names: pa.Array
     first: np.ndarray
     rows: np.ndarray
-    facts: dict[str, np.ndarray] = field(default_factory=dict)
+    targets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, which: slice | np.ndarray) -> "Runs":
         names = self.names[which] if isinstance(which, slice) else self.names.take(pa.array(which))
-        facts = {name: values[which] for name, values in self.facts.items()}
-        return Runs(names, self.first[which], self.rows[which], facts)
+        targets = None if self.targets is None else self.targets[which]
+        return Runs(names, self.first[which], self.rows[which], targets)
 
     def each(self) -> "Iterator[Runs]":
         return (self[i : i + 1] for i in range(len(self)))
@@ -59,10 +59,9 @@ class Runs:
 
 
 def joined(parts: list[Runs]) -> Runs:
-    """Runs of one file, one after the other."""
-    first, rows = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows"))
-    facts = {name: np.concatenate([part.facts[name] for part in parts]) for name in parts[0].facts}
-    return Runs(pa.concat_arrays([part.names for part in parts]), first, rows, facts)
+    """Runs of one file with their targets, one after the other."""
+    numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "rows", "targets"))
+    return Runs(pa.concat_arrays([part.names for part in parts]), *numbers)
 
 
 def parquet(path: Path) -> pq.ParquetFile:
