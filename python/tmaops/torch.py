@@ -219,11 +219,8 @@ def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Err
 def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda arguments: arguments) -> None:
     """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros. `kept` are its arguments
     as the gradient wants them."""
-    operator, defaults = (
-        _kernels[name],
-        tuple(argument.default_value for argument in _operators[name]._schema.arguments),
-    )
-    options = _defaults[name]
+    operator, options = _kernels[name], _defaults[name]
+    defaults = tuple(argument.default_value for argument in _operators[name]._schema.arguments)
     required = len(defaults) - len(options)
 
     class Gradient(torch.autograd.Function):
@@ -374,8 +371,7 @@ def _attention_gradient(ctx, grad):
     given, needs = _saved("ms_deform_attn", ctx), dict(zip(_names["ms_deform_attn"], ctx.needs_input_grad))
     offsets, logits, references = (given[what] for what in _torch_functions.STEPS)
     # Made again: the forward pass keeps offsets and logits alone.
-    given["sampling_locations"], weights, reach = _torch_functions.before_sampling(given)
-    given["attention_weights"] = weights
+    given["sampling_locations"], given["attention_weights"], reach = _torch_functions.before_sampling(given)
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
     located = (needs["sampling_locations"] or needs["reference_points"]) and given["sampling"] != "nearest"
     needed = {"value": needs["value"], "sampling_locations": located, "attention_weights": needs["attention_weights"]}
@@ -385,17 +381,20 @@ def _attention_gradient(ctx, grad):
     given["needed"] = sum(wanted << index for index, wanted in enumerate(needed.values()))
     gradients = _operators["ms_deform_attn_backward"](*_ordered("ms_deform_attn_backward", given))
     found = {what: gradient for (what, wanted), gradient in zip(needed.items(), gradients) if wanted}
+    del given["sampling_locations"], gradients  # whose memory what follows may have
+    weights = given.pop("attention_weights").flatten(3)
     if given["softmax"] and needs["attention_weights"]:
-        grads = found["attention_weights"].flatten(3), weights.flatten(3)
-        grads = torch.ops.aten._softmax_backward_data(*grads, -1, weights.dtype)
+        grads = found.pop("attention_weights").flatten(3)
+        grads = torch.ops.aten._softmax_backward_data(grads, weights, -1, weights.dtype)
         found["attention_weights"] = grads.view(logits.shape).to(logits.dtype)
     if reach is not None and located:
-        grads = found["sampling_locations"]
+        grads = found.pop("sampling_locations")
         if needs["reference_points"]:
             found["reference_points"] = _reference_gradient(given, grads, offsets, references)
         if references.shape[-1] == 4:  # a box that is not finite is of points that are skipped
             reach = reach.where(reach.isfinite(), 0)
-        found["sampling_locations"] = (grads * reach).to(offsets.dtype) if needs["sampling_locations"] else None
+        if needs["sampling_locations"]:
+            found["sampling_locations"] = grads.mul_(reach).to(offsets.dtype)
     return tuple(found.get(what) for what in _names["ms_deform_attn"])
 
 
@@ -509,8 +508,7 @@ def ms_deform_attn(
         level_start_index: optional, where each level starts in S. points_per_level: optional, L numbers of points; locations
             are then (N, Lq, M, sum, 2) and weights (N, Lq, M, sum).
         sampling: "bilinear", or "nearest" ("discrete" of RT-DETRv2), for which the locations get no gradient (None).
-        softmax, reference_points, offset_scale: as for tmaops.ms_deform_attn: `attention_weights` are logits, `sampling_locations`
-            offsets. Both are what the backward pass keeps.
+        softmax, reference_points, offset_scale: as for tmaops.ms_deform_attn. The backward pass keeps logits and offsets alone.
         padding_mask: optional, (N, S) bool; pixels where it is true count as 0 and get no gradient.
         out_dtype: torch.float32 beside 16-bit values; by default the dtype of `value`.
         synchronize: False leaves `levels` and `level_start_index`, i64 tensors, on the GPU. Nothing waits for them, and only
@@ -544,8 +542,17 @@ def ms_deform_attn(
         options["spatial_shapes"], options["level_starts"] = levels, level_start_index
     else:
         options["level_start_index"] = level_start_index
-    flat = [] if there else _flat_levels(levels)
-    return _call("ms_deform_attn", (value, flat, sampling_locations, attention_weights), options)
+    arguments = (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights)
+    if "softmax" in options and torch.compiler.is_compiling() and _steps_pay_apart(value):
+        made = _torch_functions.before_sampling({**_named("ms_deform_attn", arguments), **options})
+        arguments = (*arguments[:2], *made[:2])
+        options.update(softmax=False, reference_points=None)
+    return _call("ms_deform_attn", arguments, options)
+
+
+def _steps_pay_apart(value: Tensor) -> bool:
+    """Whether a compiled graph takes less time with steps of its own in front of the plain kernel: encoders in f32."""
+    return value.is_cuda and value.dtype is torch.float32
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -691,10 +698,8 @@ def _gemm_gradient(ctx, grad):
         grad_a = _operators["gemm"](rounded, b.transpose(-1, -2), out_dtype=a.dtype)
         grad_a = grad_a if grad_a.dim() == a.dim() else grad_a.sum(0)
     if needs[1]:
-        if b.dim() == 2 and a.dim() == 3:
-            grad_b = _operators["gemm"](a.flatten(0, 1).t(), rounded.flatten(0, 1), out_dtype=b.dtype)
-        else:
-            grad_b = _operators["gemm"](a.transpose(-1, -2), rounded, out_dtype=b.dtype)
+        left, right = (a.flatten(0, 1), rounded.flatten(0, 1)) if b.dim() == 2 and a.dim() == 3 else (a, rounded)
+        grad_b = _operators["gemm"](left.transpose(-1, -2), right, out_dtype=b.dtype)
     if bias is not None and needs[2]:
         grad_bias = grad.flatten(0, -2).float().sum(0).to(bias.dtype)
     gradients = {"a": grad_a, "b": grad_b, "bias": grad_bias}

@@ -700,6 +700,19 @@ def test_compiled_fused_calls_take_changing_sizes_without_recompiling(device, co
             torch.testing.assert_close(mine, theirs, **ROUNDING)
 
 
+@pytest.mark.parametrize("components", [2, 4])
+def test_steps_that_a_compiled_graph_does_itself_give_the_same(device, components, monkeypatch):
+    given = fused_inputs(device, torch.float32, components, 3)
+    wanted = fused(*given)
+    monkeypatch.setattr(ops, "_steps_pay_apart", lambda value: True)
+    torch._dynamo.reset()
+    got = torch.compile(fused, fullgraph=True, backend="aot_eager")(*given)
+    torch.testing.assert_close(got, wanted)
+    grad = torch.randn_like(wanted)
+    for mine, theirs in zip(torch.autograd.grad(got, given, grad), torch.autograd.grad(wanted, given, grad)):
+        torch.testing.assert_close(mine, theirs, **ROUNDING)
+
+
 def test_fused_arguments_are_refused_by_name(device):
     value, offsets, logits, references = fused_inputs(device, torch.float32, 2, 3)
     for name, wrong in (

@@ -261,6 +261,40 @@ def test_every_model_file_with_the_operator_is_patched_as_it_is_imported_and_giv
     assert importlib.import_module(names[0]).MultiScaleDeformableAttention.forward is not compat.forward
 
 
+def test_layers_like_deformable_detrs_leave_their_steps_to_the_operator():
+    modules = {
+        name: importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+        for name in ("deformable_detr", "rt_detr", "grounding_dino", "rt_detr_v2", "d_fine")
+    }
+    layers = {
+        name: next(vars(module)[what] for what in vars(module) if what.endswith("MultiscaleDeformableAttention"))
+        for name, module in modules.items()
+    }
+    own = {name: layer.forward for name, layer in layers.items()}
+    compat.patch()
+    try:
+        patched = {name for name, layer in layers.items() if layer.forward is compat._layer_forward}
+    finally:
+        compat.unpatch()
+    assert patched == {"deformable_detr", "rt_detr", "grounding_dino"}  # the others have steps of another form
+    assert {name: layer.forward for name, layer in layers.items()} == own
+
+
+def test_the_weights_of_patched_layers_are_those_of_the_model(patched):
+    model = small("deformable_detr", {}).float()
+    given = {**models.inputs("deformable_detr"), "output_attentions": True}
+    with torch.no_grad():
+        wanted = model(**given).encoder_attentions
+        compat.patch(model)
+        try:
+            got = model(**given).encoder_attentions
+        finally:
+            compat.unpatch()
+    assert len(got) == len(wanted) > 0
+    for mine, theirs in zip(got, wanted):
+        torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["deformable_detr", "rt_detr"])
 def test_the_layer_for_kernel_hubs_is_loaded_from_disk_and_agrees(name, device):
     kernels = pytest.importorskip("kernels")

@@ -11,36 +11,21 @@ from torch import Tensor
 
 from tmaops import torch as ops
 from tmaops._errors import invalid_value
-from tmaops._types import Sampling
 
 Levels: TypeAlias = Tensor | Sequence[Sequence[int]]  # pairs (height, width)
 
 
 def attention(
-    value: Tensor,
-    levels: Levels,
-    sampling_locations: Tensor,
-    attention_weights: Tensor,
-    level_start_index: Tensor | None = None,
-    points_per_level: Sequence[int] | None = None,
-    sampling: Sampling = "bilinear",
+    value: Tensor, levels: Levels, locations: Tensor, weights: Tensor, starts: Tensor | None = None, **options: Any
 ) -> Tensor:
     """tmaops.torch.ms_deform_attn with the element type that torch's own functions would give.
 
     Under autocast it is that of the value: the Linear that follows takes it as it is, and would convert any other.
     """
-    output = ops.ms_deform_attn(
-        value,
-        levels,
-        sampling_locations,
-        attention_weights,
-        level_start_index=level_start_index,
-        points_per_level=points_per_level,
-        sampling=sampling,
-    )
+    output = ops.ms_deform_attn(value, levels, locations, weights, level_start_index=starts, **options)
     if torch.is_autocast_enabled(value.device.type):
         return output
-    types = (value.dtype, sampling_locations.dtype, attention_weights.dtype)
+    types = (value.dtype, locations.dtype, weights.dtype)
     return output.to(functools.reduce(torch.promote_types, types))
 
 
@@ -116,11 +101,7 @@ def folded(
     levels = pairs(value_spatial_shapes)
     if points_per_level is None and sampling_locations.dim() == 5:
         points_per_level = [sampling_locations.shape[3] // len(levels)] * len(levels)
-    return attention(
-        pixels_first(value, levels, sampling_locations.shape[2]),
-        levels,
-        sampling_locations,
-        attention_weights.reshape(sampling_locations.shape[:-1]),
-        points_per_level=points_per_level,
-        sampling="nearest" if method == "discrete" else "bilinear",
-    )
+    value = pixels_first(value, levels, sampling_locations.shape[2])
+    weights = attention_weights.reshape(sampling_locations.shape[:-1])
+    options = {"points_per_level": points_per_level, "sampling": "nearest" if method == "discrete" else "bilinear"}
+    return attention(value, levels, sampling_locations, weights, **options)

@@ -5,6 +5,8 @@ Three signatures are replaced, wherever a model file of transformers defines the
     class MultiScaleDeformableAttention              Deformable DETR, RT-DETR, Grounding DINO, LW-DETR, OmDet-Turbo, ...
     function multi_scale_deformable_attention        Mask2Former, OneFormer
     function multi_scale_deformable_attention_v2     RT-DETRv2, D-FINE, DEIMv2: ragged points, "discrete"
+
+So is the layer around that class where it is as Deformable DETR's: softmax and locations are then the operator's own.
 """
 
 from __future__ import annotations
@@ -43,6 +45,33 @@ def forward(
     return attention(value, pairs(shapes), sampling_locations, attention_weights)
 
 
+def _layer_forward(self: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, **given: Any) -> tuple:
+    """`forward` of `DeformableDetrMultiscaleDeformableAttention`. No gradient reaches the weights that are returned."""
+    positions = given.get("position_embeddings")
+    states = hidden_states if positions is None else hidden_states + positions
+    if torch.is_autocast_enabled(states.device.type):  # once: each of the two layers would keep a copy of its own
+        states = states.to(torch.get_autocast_dtype(states.device.type))
+    value = self.value_proj(given["encoder_hidden_states"]).unflatten(-1, (self.n_heads, -1))
+    grid = (*states.shape[:2], self.n_heads, self.n_levels, self.n_points)
+    offsets, logits = self.sampling_offsets(states).view(*grid, 2), self.attention_weights(states).view(grid)
+    references = given["reference_points"].expand(*grid[:2], self.n_levels, -1)
+    mask = None if attention_mask is None else ~attention_mask
+    shapes = given["spatial_shapes" if given.get("spatial_shapes_list") is None else "spatial_shapes_list"]
+    output = attention(
+        value, pairs(shapes), offsets, logits, softmax=True, reference_points=references, padding_mask=mask
+    )
+    return self.output_proj(output), logits.detach().flatten(3).softmax(-1).view(grid)
+
+
+_LAYER = "self hidden_states attention_mask encoder_hidden_states encoder_attention_mask position_embeddings reference_points"
+_LAYER = tuple(f"{_LAYER} spatial_shapes spatial_shapes_list level_start_index".split())
+
+
+def _is_like_deformable_detrs(layer: Any) -> bool:
+    code: Any = getattr(getattr(layer, "forward", None), "__code__", None)
+    return code is not None and code.co_varnames[:10] == _LAYER and {"attn", "n_points"} <= set(code.co_names)
+
+
 def multi_scale_deformable_attention(
     value: Tensor, value_spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor
 ) -> Tensor:
@@ -59,14 +88,8 @@ def multi_scale_deformable_attention_v2(
     method: str = "default",
 ) -> Tensor:
     """The function of RT-DETRv2, D-FINE and DEIMv2: (N, Lq, M, sum of points, 2)."""
-    return attention(
-        value,
-        pairs(value_spatial_shapes),
-        sampling_locations,
-        attention_weights,
-        points_per_level=list(num_points_list),
-        sampling="nearest" if method == "discrete" else "bilinear",
-    )
+    options = {"points_per_level": list(num_points_list), "sampling": "nearest" if method == "discrete" else "bilinear"}
+    return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights, **options)
 
 
 def torch_compilable_check(condition: object, message: object, *more: object, **options: object) -> None:
@@ -92,6 +115,8 @@ def _patch_module(module: ModuleType) -> bool:
     if layer is not None and hasattr(layer, "forward"):
         _replaced.set(layer, "forward", forward)
     found = layer is not None
+    for around in filter(_is_like_deformable_detrs, [*vars(module).values()] if found else ()):
+        _replaced.set(around, "forward", _layer_forward)
     for name, function in _FUNCTIONS.items():
         if hasattr(module, name):
             _replaced.set(module, name, function)
