@@ -170,21 +170,15 @@ def decide(
     without it the library finds them among the columns. unit: of the times, as asked for; units: what the data set says of the
     units of its columns. rows: their number, where no column is the time and samples are counted.
     """
-    places = [place for each in known for place in _spread(each)]
     count = rows or next((len(each.values) for each in known if each.values is not None), 0)
-    columns = [
-        _recording.rows(place.name, count, missing=place.nulls)
-        if place.values is None
-        else _recording.column(place.name, place.values)
-        for place in places
-    ]
+    columns = [_given(each, count) for each in known]
     if rows is not None:
         time, unit = "counted" + "_" * max((len(each.name) for each in known), default=0), "ns"
         columns.append(_recording.column(time, np.arange(rows, dtype=np.int64)))
     modes: dict[str, str] = {}  # as the library takes them -> as they were asked for
     whole: dict[str, str] = {}  # of columns whose rows are taken
     for pattern, mode in asked.items():
-        for said in _asked(pattern, mode, known, places, whole):
+        for said in _asked(pattern, mode, known, whole):
             modes.pop(said, None)
             modes[said] = pattern
     options = {"time": time, "offsets": offsets, "sort": True, "duplicates": "last", "where": "the first rows"}
@@ -201,7 +195,7 @@ def decide(
         raise refused from error
     notes = [note.text for note in found.notes if not note.text.startswith("time:")]  # a format says it
     warnings = [f"{note.text} [{note.id}]".replace("--times-array", "--time") for note in found.warnings]
-    return Decided(_rules(known, places, found, whole), found.time, notes, warnings, known, offsets)
+    return Decided(_rules(known, found, whole), found.time, notes, warnings, known, offsets)
 
 
 def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
@@ -235,26 +229,16 @@ def find_time(
         return None
 
 
-class _Place(NamedTuple):
-    """A column as the library sees it: a column of the data set, or one channel of one whose channels have names."""
-
-    name: str
-    column: str
-    channel: int
-    values: np.ndarray | None
-    nulls: int = 0
-
-
-def _spread(known: Known) -> Iterator[_Place]:
+def _given(known: Known, rows: int) -> _recording.Given:
+    """A column as the library takes it."""
     names, values = known.channel_names, known.values
-    if names and values is not None and values.ndim == 2 and len(set(names)) == len(names) == values.shape[1]:
-        for channel, name in enumerate(names):
-            yield _Place(f"{known.name}.{name}", known.name, channel, np.ascontiguousarray(values[:, channel]))
-    else:
-        yield _Place(known.name, known.name, 0, values, known.nulls)
+    if values is None:
+        return _recording.rows(known.name, rows, missing=known.nulls)
+    width = 1 if values.ndim == 1 else values.shape[1]
+    return _recording.column(known.name, values, channel_names=names if names and len(names) == width else None)
 
 
-def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], whole: dict[str, str]) -> Iterator[str]:
+def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -> Iterator[str]:
     """A wish as the library takes it; into `whole` goes what is of a whole column."""
     where, chosen = f"mode of {pattern}", []
     several = [pattern] if pattern.startswith("type:") else pattern.split(",")
@@ -275,19 +259,16 @@ def _asked(pattern: str, mode: str, known: list[Known], places: list[_Place], wh
                 raise Refused(where, f"{mode} for {each.kind}", "previous, next or nearest")
             else:
                 whole.pop(each.name, None)
-                chosen.append(_selector(each, span, places, where))
+                chosen.append(_selector(each, span, where))
     if chosen and len(several) > 1:
         chosen = [",".join(chosen)]
     yield from (f"{one}={mode}" for one in chosen)
 
 
-def _selector(known: Known, span: range | None, places: list[_Place], where: str) -> str:
-    names = [place.name for place in places if place.column == known.name]
+def _selector(known: Known, span: range | None, where: str) -> str:
     channels = known.channels or 1
     if span is not None and not (0 <= span.start < span.stop <= channels):
         raise Refused(where, f"[{span.start}:{span.stop}] of {channels} channels", "channels of the column")
-    if len(names) > 1:
-        return ",".join(names[channel] for channel in span or range(channels))
     return known.name if span is None or channels == 1 else f"{known.name}[{span.start}:{span.stop}]"
 
 
@@ -309,21 +290,18 @@ def _fits(pattern: str, known: Known) -> bool:
     return known.name == pattern or fnmatchcase(known.name, pattern)
 
 
-def _rules(known: list[Known], places: list[_Place], found: _recording.Rules, whole: dict[str, str]) -> Rules:
+def _rules(known: list[Known], found: _recording.Rules, whole: dict[str, str]) -> Rules:
     """What the library decided, by columns of the data set."""
     said = [ANGLE.match(note.text) for note in [*found.notes, *found.warnings] if note.id.startswith("angle")]
     units = {match[1] or match[2]: match[3] for match in said if match}
     channels: dict[str, list[tuple[int, int, str, str]]] = {}
     for each in found.columns:
-        place, mode, first = places[each["index"]], each["mode"], each["first"]
+        mode = each["mode"]
         if mode == "angle" and each["name"] in units:
             mode += ":" + units[each["name"]]
-        first += place.channel
-        channels.setdefault(place.column, []).append((first, each["count"], mode, each["reason"]))
-    fours = [
-        [(places[index].column, places[index].channel + channel) for index, channel in four]
-        for four in found.report["slerp"]
-    ]
+        part = (each["first"], each["count"], mode, each["reason"])
+        channels.setdefault(known[each["index"]].name, []).append(part)
+    fours = [[(known[index].name, channel) for index, channel in four] for four in found.report["slerp"]]
     rules = Rules()
     for each in known:
         if each.name in channels:

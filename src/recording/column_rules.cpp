@@ -151,8 +151,15 @@ bool is_px4(const ColumnView& view, const ChannelReference& first) {
   return name == "q[0]" || name.ends_with(".q[0]") || name.ends_with("/q[0]");
 }
 
-/// Vectors in an array whose last extent is `width`.
-std::vector<NamedVector> vectors_in(const ColumnView& view, std::size_t column, std::int64_t width) {
+bool overlap(const NamedVector& one, const NamedVector& other) {
+  return std::ranges::any_of(one.components, [&](const ChannelReference& channel) {
+    return std::ranges::find(other.components, channel) != other.components.end();
+  });
+}
+
+/// Vectors in an array whose last extent is `width`, but for those that the names of channels tell.
+std::vector<NamedVector> vectors_in(const ColumnView& view, std::size_t column, std::int64_t width,
+                                    const std::vector<NamedVector>& named) {
   const Column& source = view.columns[column];
   std::vector<NamedVector> found;
   if (source.data.shape.size() < 2 || source.data.shape.back() != width || !view.numeric(column)) return found;
@@ -162,7 +169,8 @@ std::vector<NamedVector> vectors_in(const ColumnView& view, std::size_t column, 
     vector.text = source.name;
     if (source.width() != width) vector.text += "[" + std::to_string(first) + ":" + std::to_string(first + width) + "]";
     vector.order_named = false;
-    found.push_back(std::move(vector));
+    if (std::ranges::none_of(named, [&](const NamedVector& other) { return overlap(other, vector); }))
+      found.push_back(std::move(vector));
   }
   return found;
 }
@@ -211,7 +219,7 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
     for (std::size_t i = 0; word == nullptr && i < words.size(); ++i)  // robot0_eef_quat_site
       if (const Word* other = find_word(kQuaternionWords, words[i]); other != nullptr && other->certain) word = other;
     if (word == nullptr) continue;
-    for (NamedVector& vector : vectors_in(view, c, 4)) {
+    for (NamedVector& vector : vectors_in(view, c, 4, found)) {
       if (!word->certain && !has_unit_norm(view, vector.components)) continue;
       vector.prefix = prefix_of(view.columns[c].name, word->word);
       found.push_back(std::move(vector));
@@ -243,7 +251,7 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
     const std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
     const Word* word = words.empty() ? nullptr : find_word(kPositionWords, words.back());
     if (word == nullptr || !word->certain || std::ranges::find(words, "joint") != words.end()) continue;
-    for (NamedVector& vector : vectors_in(view, c, 3)) {
+    for (NamedVector& vector : vectors_in(view, c, 3, found)) {
       vector.prefix = prefix_of(view.columns[c].name, word->word);
       found.push_back(std::move(vector));
     }

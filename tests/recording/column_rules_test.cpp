@@ -172,6 +172,15 @@ TEST(ColumnRules, numbers_of_an_array_have_the_roles_of_their_own_names) {
   EXPECT_EQ(found(recording::find_positions({all})), Names{"observation.state[0:3]"});
 }
 
+TEST(ColumnRules, what_the_names_of_numbers_say_of_an_array_is_said_once) {
+  std::vector<Column> all{column("pose.rotation", {0, 0, 0, 1, 0, 0, 1, 0}, 4), column("position", {1, 2, 3}, 3)};
+  all[0].channel_names = {"qx", "qy", "qz", "qw"};
+  all[1].channel_names = {"x", "y", "z"};
+  ASSERT_EQ(recording::find_quaternions({all}).size(), 1u);
+  EXPECT_EQ(recording::find_quaternions({all})[0].order(), "x y z w");
+  EXPECT_EQ(recording::find_positions({all}).size(), 1u);
+}
+
 TEST(ColumnRules, components_may_stand_in_front_of_names_of_frames) {
   const Names names{"tx_world_device", "ty_world_device", "tz_world_device", "qx_world_device",
                     "qy_world_device", "qz_world_device", "qw_world_device"};
