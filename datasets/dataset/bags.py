@@ -192,12 +192,15 @@ def _db3(path: Path) -> Iterator[Recorded]:
         fields = [row[1] for row in base.execute("pragma table_info(topics)")]
         qos = "offered_qos_profiles" if "offered_qos_profiles" in fields else "''"
         channels = {}
-        topics = base.execute(f"select id, name, type, serialization_format, {qos} from topics")
+        texts = (f"cast(coalesce({field}, '') as text)" for field in ("name", "type", "serialization_format"))
+        topics = base.execute(f"select id, {', '.join(texts)}, {qos} from topics")
         for number, topic, kind, encoding, offered in topics:
             definition = definitions.get(kind, ("", b""))
             latched = bool(TRANSIENT_LOCAL.search(str(offered)))
             channels[number] = Channel(topic, kind, encoding, *definition, latched)
         for number, time, data in base.execute("select topic_id, timestamp, data from messages"):
+            if not isinstance(time, int) or not isinstance(data, bytes):
+                raise ReaderError(f"a message with the time {time!r} and data of the type {type(data).__name__}")
             yield _declared(channels, number), time, data
 
 

@@ -167,7 +167,8 @@ def _stamp_of(message: dict) -> tuple[Any, Any] | None:
                 for names in (SECONDS, FRACTIONS)
             ]
             seconds, fraction = found
-            if seconds is not None and fraction is not None and (isinstance(seconds, Leaf) or abs(seconds) < 2**33):
+            there = seconds is not None and fraction is not None
+            if there and (isinstance(seconds, Leaf) or abs(seconds) < 2**33 and 0 <= fraction < 10**9):
                 return seconds, fraction
     return None
 

@@ -182,8 +182,9 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
     begins = {stream.label: int(stream.times[0]) - late[stream.label] for stream in clocks}
     ends = {stream.label: int(stream.times[-1]) - late[stream.label] for stream in clocks}
     if not clocks:
-        why = "; ".join(note for note in recording.notes if note.startswith("left out"))
-        raise Refused(where, f"no topic with numbers and two messages ({why})", "one that is not left out")
+        counts = [f"{sum(map(len, topic.recorded))} of {topic.name}" for topic in recording.topics.values()]
+        why = "; ".join(note for note in recording.notes if note.startswith("left out")) or ", ".join(counts)
+        raise Refused(where, f"no topic with numbers in two messages ({why})", "one that has them")
     simulated = [label for label, begin in begins.items() if begin < SIMULATED]
     wall = [label for label in begins if label not in simulated]
     if simulated and wall:

@@ -132,7 +132,8 @@ class Recording:
         for path in dict.fromkeys(path for part in samples for path in part.values):
             try:
                 parts = [(part.values.pop(path, None), part.recorded.size) for part in samples]
-                made = columns[f"{topic.name}.{path}"] = _column(parts, order, path in topic.quaternions)
+                name = f"{topic.name}.{path}".encode(errors="replace").decode()  # JSON may have halves of characters
+                made = columns[name] = _column(parts, order, path in topic.quaternions)
                 if path in topic.quaternions and made.null_count:
                     what = f"{made.null_count} of {times.size} quaternions of {topic.name}.{path}"
                     self.warnings.append(f"{what} are not set, and null in the result")

@@ -1,6 +1,8 @@
 """Recordings of ROS 1, ROS 2 and MCAP at mixed rates, against their formulas."""
 
+import contextlib
 import json
+import sqlite3
 
 import known
 import numpy as np
@@ -584,11 +586,39 @@ def hostile(tmp_path):
         "huge stamps": [("/x", BASE + i, joints(i * 10**17, "a", [i])) for i in range(9)],
         "one time": [("/x", BASE, number(i)) for i in range(9)],
         "odd names": [("\udcff"[:0] + "/\n\t\0é*[", BASE + i * MS, joints(BASE + i * MS, ["", "\n.\0"], [i, i])) for i in range(9)],
+        "half a character": [("/j", BASE + i * MS, ("json", "", "", b"", b'{"\\ud800": 1, "x": 2}')) for i in range(9)],
+        "stamps of 70 bits": [("/j", BASE + i * MS, as_json({"stamp": {"sec": 1, "nanosec": 2**70}})) for i in range(9)],
         "same names": [(t, BASE + i * MS, as_json(v)) for i in range(9) for t, v in (("/a", {"b.c": 1}), ("/a.b", {"c": 1}))],
     }  # fmt: skip
     for name, rows in odd.items():
         made[f"{name}.mcap"] = recorded.write_mcap(tmp_path / "odd.mcap", rows).read_bytes()
     return made
+
+
+def test_a_database_with_nulls_gives_the_messages_before_them(tmp_path):
+    folder = recorded.write_rosbag2(tmp_path / "in", ramp(40))
+    with contextlib.closing(sqlite3.connect(folder / "in.db3")) as base:
+        for table in ("messages", "topics"):  # without the constraints of their columns
+            base.execute(f"create table other as select * from {table}")
+            base.execute(f"drop table {table}")
+            base.execute(f"alter table other rename to {table}")
+        base.execute("insert into topics select 99, null, null, null, null, null from topics limit 1")
+        base.execute("update messages set timestamp = null where rowid = 30")
+        base.commit()
+    report = tmaops.dataset.resample(folder / "in.db3", tmp_path / "out.parquet", hz=20, workers=1)
+    assert "breaks off after 29 messages (a message with the time None" in report.warnings[0]
+
+
+def test_a_recording_without_samples_says_what_it_has(tmp_path):
+    source = recorded.write_mcap(tmp_path / "in.mcap", [("/x", BASE, number(1)), ("/tf", BASE, transforms())])
+    with pytest.raises(Refused, match=r"no topic with numbers in two messages \(1 of /x, 1 of /tf\)"):
+        tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=20)
+
+
+def test_the_order_of_a_quaternion_is_said_once(tmp_path):
+    rows = [("/imu", BASE + i * 20 * MS, imu(BASE + i * 20 * MS, about([i * 0.01])[0])) for i in range(30)]
+    report, _ = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
+    assert [note for note in report.notes if "quaternion" in note] == ["quaternion: /imu.orientation (x y z w)"]
 
 
 def test_hostile_files_are_refused_by_name_or_give_what_is_whole(tmp_path, capsys):
