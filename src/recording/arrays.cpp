@@ -39,6 +39,15 @@ Array iso_array(const Recording& recording) {
   return make_text_array(views);
 }
 
+/// Warns of an array that stays as it is and is about as long as the samples, so that it may hold samples too.
+void warn_of_length(const Column& array, Recording& recording) {
+  const std::int64_t rows = array.data.shape.empty() ? 0 : array.data.shape[0], samples = recording.rows();
+  if (rows > 8 && samples <= 16 * rows && rows <= 16 * samples)
+    recording.warnings.push_back({"other_length", recording.where + ": array '" + display_text(array.name) +
+                                                      "' stays as it is: it has " + std::to_string(rows) +
+                                                      " rows beside " + std::to_string(samples) + " samples"});
+}
+
 /// The only array of dates, where there is one.
 std::optional<std::size_t> only_dates(const std::vector<Column>& arrays) {
   std::optional<std::size_t> found;
@@ -141,6 +150,7 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
                                                          "' is not UTF-8 and became '" + array.name + "'"});
     if (array.missing == 0) array.missing = count_missing(array.data);
     const bool has_rows = !array.data.shape.empty() && array.data.shape[0] == recording.rows();
+    if (!has_rows) warn_of_length(array, recording);
     (has_rows ? recording.columns : recording.others).push_back(std::move(array));
   }
   recording.time.source = chosen.index;

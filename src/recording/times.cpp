@@ -118,7 +118,8 @@ std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& 
 
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const TimeOptions& options,
                                       std::string_view name, TimeColumn& time) {
-  if (array.shape.size() != 1) fail(ErrorCode::shape_mismatch, where, array.text(), "times of shape (rows,)");
+  if (array.shape.empty() || array.size() != array.shape[0])
+    fail(ErrorCode::shape_mismatch, where, array.text(), "times of shape (rows,) or (rows, 1)");
   if (array.type.kind == ElementKind::text) return text_array_times(array, where, options, name, time);
   if (array.type.kind == ElementKind::boolean || array.type.kind == ElementKind::row)
     fail(ErrorCode::unsupported_file_dtype, where, array.text(),

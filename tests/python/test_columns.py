@@ -384,3 +384,21 @@ def test_a_null_among_times_is_said():
     with pytest.raises(tmaops.Error, match="'time'\\n  got:    1 null") as caught:
         tmaops.resample_columns(frame, hz=20)
     assert caught.value.number == "E031"
+
+
+def test_an_array_of_nearly_as_many_rows_is_a_warning():
+    times = np.arange(40) * 0.02
+    given = {"t": times, "x": times, "y": times[:-1], "k": np.eye(3)}
+    with pytest.warns(UserWarning, match="array 'y' stays as it is: it has 39 rows beside 40 samples"):
+        made, report = tmaops.resample_columns(given, hz=25, report=True)
+    assert len(report.warnings) == 1 and np.array_equal(made["y"], times[:-1])
+
+
+@pytest.mark.parametrize("kind", ["f8", "i8", "M8[ms]", "U8"])
+def test_times_of_one_column_are_times(kind):
+    times = (np.arange(40) * 20).astype(kind)
+    flat, tall = (
+        tmaops.resample_columns({"t": t, "x": np.arange(40.0)}, hz=25, time_unit="ms") for t in (times, times[:, None])
+    )
+    np.testing.assert_array_equal(flat["t"], tall["t"])
+    np.testing.assert_array_equal(flat["x"], tall["x"])
