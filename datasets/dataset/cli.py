@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,25 @@ from tmaops.dataset.options import Options, options_of, save_rules
 from tmaops.dataset.places import place
 
 OF_TIMES = ("time_column", "time_unit", "episode_column", "input_hz", "topics")  # options that inspect has, too
+NAMES = [option.name for option in fields(Options) if option.name != "times"]
+KINDS = "LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too"
+TIME = "of the times, where no usual name says it; of recordings header (stamps, where every message has one) or record"
+FEATURE = "the columns, or patterns, of a feature (observation.state, action); without it all are observation.state"
+
+#: What resample() alone takes, and what only the command does.
+RUN = {
+    "--rules": dict(type=place, metavar="FILE", help="YAML with these options; those of the command line go before it"),
+    "--save-rules": dict(type=place, metavar="FILE", help="write what was asked for and inferred as such a file"),
+    "--shard": dict(default="0/1", metavar="I/N", help="do every N-th file, beginning with file I"),
+    "--workers": dict(type=int, help="processes, this one among them; all cores by default"),
+    "--resume": dict(action="store_true", help="go on with an unfinished run; the result has the same bytes"),
+    "--keep-going": dict(
+        action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)"
+    ),
+    "--explain": dict(action="store_true", help="print what would be done, and do nothing"),
+    "--json": dict(action="store_true", help="print the report as JSON on stdout"),
+    "--quiet": dict(action="store_true", help="print warnings alone"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,46 +68,28 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, words: str, run: Any, about: str | None = None) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=words, description=about)
+    def command(words: str, run: Any, name: str, of: Any = None) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=of and of.__doc__.split("\n")[0])
         made.set_defaults(run=run)
         return made
 
-    run = command("resample", "every episode onto a regular clock", _resample, resample.__doc__.split("\n")[0])
-    kinds = "LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or folder of them; s3:// too"
-    run.add_argument("source", metavar="IN", type=place, help=kinds)
+    run = command("every episode onto a regular clock", _resample, "resample", resample)
+    run.add_argument("source", metavar="IN", type=place, help=KINDS)
     run.add_argument("out", metavar="OUT", type=place, help="where the result goes; must not exist")
-    _add_options(run, [f.name for f in fields(Options) if f.name != "times"])
-    for name, words in (
-        ("--rules", "YAML with these options; those of the command line go before it"),
-        ("--save-rules", "write what was asked for and inferred as such a file"),
-    ):
-        run.add_argument(name, type=place, metavar="FILE", help=words)
-    run.add_argument("--shard", default="0/1", metavar="I/N", help="do every N-th file, beginning with file I")
-    run.add_argument("--workers", type=int, help="processes, this one among them; all cores by default")
-    for name, words in (
-        ("--resume", "go on with an unfinished run; the result has the same bytes"),
-        ("--keep-going", "leave out episodes that cannot be resampled, and list them (exit code 3)"),
-        ("--explain", "print what would be done, and do nothing"),
-        ("--json", "print the report as JSON on stdout"),
-        ("--quiet", "print warnings alone"),
-    ):
-        run.add_argument(name, action="store_true", help=words)
-    made = command("example", "write a small LeRobot v3 data set to try the others on", _example)
+    _add_options(run, NAMES)
+    for flag, about in RUN.items():
+        run.add_argument(flag, **about)
+    made = command("write a small LeRobot v3 data set to try the others on", _example, "example")
     made.add_argument("out", metavar="OUT", type=Path)
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
-    new = command(
-        "lerobot", "write tables of recordings as a LeRobot v3 data set", _lerobot, new_set.__doc__.split("\n")[0]
-    )
+    new = command("write tables of recordings as a LeRobot v3 data set", _lerobot, "lerobot", new_set)
     new.add_argument("source", metavar="IN", type=place, help="a Parquet table, or a folder of them, an episode each")
     new.add_argument("out", metavar="OUT", type=place)
-    words = "the columns, or patterns, of a feature (observation.state, action); without it all are observation.state"
-    new.add_argument("--feature", action="append", metavar="NAME=COLUMN[,COLUMN]", help=words)
+    new.add_argument("--feature", action="append", metavar="NAME=COLUMN[,COLUMN]", help=FEATURE)
     new.add_argument("--task", default="", metavar="TEXT", help="what the robot was told to do")
     new.add_argument("--robot", default="", metavar="TYPE", help="LeRobot's robot_type")
-    words = "rates, jitter, gaps, drops, sign flips, values that are not finite"
-    look = command("inspect", words, _inspect, inspect.__doc__.split("\n")[0])
+    look = command("rates, jitter, gaps, drops, sign flips, values that are not finite", _inspect, "inspect", inspect)
     look.add_argument("source", metavar="IN", type=place)
     _add_options(look, OF_TIMES)
     look.add_argument("--json", action="store_true", help="every episode, on stdout")
@@ -95,17 +97,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_options(parser: argparse.ArgumentParser, names: list[str] | tuple[str, ...]) -> None:
+def _add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """The arguments of some of the options; what is not given is None, so that a file of rules may say it."""
     for option in fields(Options):
         if option.name in names:
             flag = "--mode" if option.name == "modes" else "--" + option.name.replace("_", "-")
             parser.add_argument(flag, dest=option.name, **option.metadata)
-    time = "of the times, where no usual name says it; of recordings header (stamps, where every message has one) or record"
-    parser.add_argument("--time", metavar="NAME", help=time)
+    parser.add_argument("--time", metavar="NAME", help=TIME)
 
 
-def _given(options: argparse.Namespace, names: list[str] | tuple[str, ...]) -> dict[str, Any]:
+def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     """Options by name. --time names which stamps of messages are the times, or a column."""
     given = {name: getattr(options, name) for name in names}
     stamps = options.time if options.time in ("header", "record") else None
@@ -113,19 +114,14 @@ def _given(options: argparse.Namespace, names: list[str] | tuple[str, ...]) -> d
 
 
 def _resample(options: argparse.Namespace) -> int:
-    given = _given(options, [f.name for f in fields(Options) if f.name not in ("hz", "times")])
-    given["modes"] = dict(_pair("--mode", text, str) for text in options.modes or ())
-    gaps = (text if "=" in text else f"*={text}" for text in options.max_gap or ())
-    given["max_gap"] = dict(_pair("--max-gap", text, float) for text in gaps)
-    given["latency"] = dict(_pair("--latency", text, float) for text in options.latency or ())
-    given["rules"] = options.rules
+    given = _given(options, NAMES) | {"rules": options.rules}
     try:
         first, count = (int(part) for part in options.shard.split("/"))
     except ValueError:
         raise Refused("--shard", repr(options.shard), "I/N") from None
     if options.explain or options.save_rules:
-        asked = options_of(options.hz, **given)
-        plan = format_of(options.source).plan(options.source, asked, options.keep_going, set())
+        asked = options_of(**given)
+        plan = format_of(options.source, asked).plan(options.source, asked, options.keep_going, set())
         plan.check(asked)
         if options.save_rules:
             save_rules(options.save_rules, asked, plan)
@@ -133,39 +129,29 @@ def _resample(options: argparse.Namespace) -> int:
         report = Report(episodes=plan.episodes, units=len(plan.units), columns=plan.explained)
         report.notes, report.warnings, report.failed = plan.notes, plan.warnings, plan.failed
     else:
-        more = {name: getattr(options, name) for name in ("hz", "resume", "keep_going", "workers", "quiet")}
-        report = resample(options.source, options.out, **given, **more, shard=(first, count))
-    for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    if options.explain:
-        _say(report, f"{report.episodes} episodes in {report.units} files")
-        return 0
-    if options.json:
+        own = {name: getattr(options, name) for name in ("resume", "keep_going", "workers", "quiet")}
+        report = resample(options.source, options.out, **given, **own, shard=(first, count))
+    _say("warning: ", report.warnings)
+    if options.json and not options.explain:
         print(json.dumps(asdict(report), indent=1))
+    if options.explain or not options.quiet:
+        _say("  ", report.notes)
+        _say("  ", (f"{column}: {rule}" for column, rule in report.columns.items()))
+        _say("  left out: ", (f"episode {episode}: {why}" for episode, why in report.failed.items()))
+    if options.explain:
+        _say("  ", [f"{report.episodes} episodes in {report.units} files"])
+        return 0
     if not options.quiet:
         reused = f", {report.reused} of {report.units} files done before" if report.reused else ""
         rows = f"{report.rows_read} -> {report.rows_written} rows in {report.seconds:.1f} s"
-        _say(report, f"{report.episodes} episodes, {rows}{reused}")
-        if not report.done:
-            print("  other shards have files to do; the last one ends the job", file=sys.stderr)
+        waits = [] if report.done else ["other shards have files to do; the last one ends the job"]
+        _say("  ", [f"{report.episodes} episodes, {rows}{reused}", *waits])
     return 3 if report.failed or not report.done else 0
 
 
-def _say(report: Report, sum_of_all: str) -> None:
-    lines = [*report.notes, *(f"{column}: {rule}" for column, rule in report.columns.items())]
-    lines += [f"left out: episode {episode}: {why}" for episode, why in report.failed.items()]
-    for line in [*lines, sum_of_all]:
-        print(f"  {line}", file=sys.stderr)
-
-
-def _pair(option: str, text: str, kind: type) -> tuple[str, Any]:
-    name, _, value = text.rpartition("=")
-    try:
-        if name:
-            return name, kind(value)
-    except ValueError:
-        pass
-    raise Refused(option, repr(text), "NAME=SECONDS" if kind is float else "COLUMN=MODE")
+def _say(before: str, lines: Iterable[str]) -> None:
+    for line in lines:
+        print(before + line, file=sys.stderr)
 
 
 def _example(options: argparse.Namespace) -> int:
@@ -174,19 +160,15 @@ def _example(options: argparse.Namespace) -> int:
 
 
 def _lerobot(options: argparse.Namespace) -> int:
-    features = {name: columns.split(",") for name, columns in (_feature(text) for text in options.feature or ())}
+    named = {text: text.partition("=")[::2] for text in options.feature or ()}
+    for text, (name, columns) in named.items():
+        if not name or not all(columns.split(",")):
+            raise Refused("--feature", repr(text), "NAME=COLUMN[,COLUMN]")
+    features = {name: columns.split(",") for name, columns in named.values()}
     made = new_set(options.source, options.out, features=features, task=options.task, robot=options.robot)
-    lines = [*made.notes, *(f"{name}: {', '.join(own)}" for name, own in made.features.items())]
-    for line in [*lines, f"{made.episodes} episodes, {made.frames} rows, {made.fps:g} per second"]:
-        print(f"  {line}", file=sys.stderr)
+    _say("  ", [*made.notes, *(f"{name}: {', '.join(own)}" for name, own in made.features.items())])
+    _say("  ", [f"{made.episodes} episodes, {made.frames} rows, {made.fps:g} per second"])
     return 0
-
-
-def _feature(text: str) -> tuple[str, str]:
-    name, _, columns = text.partition("=")
-    if not name or not all(columns.split(",")):
-        raise Refused("--feature", repr(text), "NAME=COLUMN[,COLUMN]")
-    return name, columns
 
 
 def _inspect(options: argparse.Namespace) -> int:

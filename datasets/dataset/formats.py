@@ -228,6 +228,7 @@ class Kind(NamedTuple):
     format: str = ""
     package: str = ""  # on PyPI, where the module needs one
     mend: str = ""
+    without: str = "topics times"  # options that mean nothing for it
 
 
 TO_PARQUET = (
@@ -241,21 +242,29 @@ ONE_STORE = "one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F"
 RECORDED = _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd")
 ONE_RECORDING = _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum")
 
+TABLES = "episode_column time_column time_unit"
+
 #: The formats, the surest first.
 KINDS = [
-    Kind("LeRobot data set", lambda at: (at / "meta" / "info.json").is_file(), "lerobot", "LeRobot"),
-    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr"),
+    Kind(
+        "LeRobot data set",
+        lambda at: (at / "meta" / "info.json").is_file(),
+        "lerobot",
+        "LeRobot",
+        without=f"topics times {TABLES}",
+    ),
+    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr", without="topics times episode_column"),
     Kind("a folder of Zarr stores", lambda at: at.is_dir() and any(at.glob("*.zarr*")), mend=ONE_STORE),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
-    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py"),
-    Kind("a recording", RECORDED, "recordings", "Recordings", "rosbags mcap mcap-protobuf-support"),
+    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py", without="topics times episode_column"),
+    Kind("a recording", RECORDED, "recordings", "Recordings", "rosbags mcap mcap-protobuf-support", without=TABLES),
     Kind("RLDS tfrecords", lambda at: ".tfrecord" in at.name or any(at.rglob("*.tfrecord*")), mend=TO_PARQUET),
     Kind("npz, npy or text", ONE_RECORDING, mend="tmaops resample IN -o OUT --hz F"),
 ]
 
 
-def format_of(source: Path) -> Format:
-    """The format of a data set, by what lies in its folder."""
+def format_of(source: Path, options: Options) -> Format:
+    """The format of a data set, by what lies in its folder. Refuses options that mean nothing for it."""
     kind = next((kind for kind in KINDS if kind.fits(source)), None) if source.exists() else None
     if kind is None:
         what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
@@ -265,6 +274,9 @@ def format_of(source: Path) -> Format:
         raise Refused(str(source), what, known)
     if not kind.module:
         raise Refused(str(source), kind.name, kind.mend)
+    for option in kind.without.split():
+        if (value := getattr(options, option)) not in (None, [], "header"):
+            raise Refused(option, f"{value!r} for {kind.name}", "an option that its format has")
     try:
         return getattr(importlib.import_module(f"tmaops.dataset.{kind.module}"), kind.format)()
     except ImportError as error:

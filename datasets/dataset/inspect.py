@@ -160,7 +160,7 @@ def inspect(source: str | os.PathLike, **options: Any) -> Inspection:
     asked = options_of(1, **options)
     clocks: list[Clock] = []
     unreadable: dict[str, str] = {}
-    for streams in format_of(source).episodes(source, asked, unreadable):
+    for streams in format_of(source, asked).episodes(source, asked, unreadable):
         begin = min(int(s.times[0]) for s in streams if s.times.size)
         clocks += [look(stream, begin) for stream in streams]
     if not clocks and not unreadable:

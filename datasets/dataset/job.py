@@ -99,7 +99,7 @@ def resample(
 
         job.make_plan()
         stack.enter_context(_Claim(job.partial, job.text, resume or shard[1] > 1))
-        job.do_units(runner, _Progress(quiet or not sys.stderr.isatty()))
+        job.do_units(runner, quiet or not sys.stderr.isatty())
         job.end()
     job.report.seconds = time.monotonic() - begin
     return job.report
@@ -152,30 +152,23 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
     return None
 
 
-class _Progress:
-    """A line on stderr every half second."""
-
-    def __init__(self, quiet: bool):
-        self._quiet = quiet
-
-    def begin(self, units: list[Unit]) -> None:
-        self._total = max(sum(unit.source_bytes for unit in units), 1)
-        self._begin, self._last = time.monotonic(), 0.0
-        self._bytes = self._episodes = 0
-
-    def add(self, unit: Unit, result: dict[str, Any]) -> None:
-        self._bytes += unit.source_bytes
-        self._episodes += result["episodes"]
-        now = time.monotonic()
-        if self._quiet or now - self._last < 0.5:
-            return
-        self._last, spent = now, now - self._begin
-        left = spent * (self._total - self._bytes) / max(self._bytes, 1)
-        rates = f"{self._episodes / spent:.0f} episodes/s  {self._bytes / spent / 1e6:.0f} MB/s"
-        print(f"\r{100 * self._bytes / self._total:3.0f} %  {rates}  {left:.0f} s left ", end="", file=sys.stderr)
-
-    def end(self) -> None:
-        if not self._quiet:
+def _with_progress(results: Iterator, units: list[Unit], quiet: bool) -> Iterator:
+    """The results of these units, and a line on stderr every half second."""
+    begin, last, done, episodes = time.monotonic(), 0.0, 0, 0
+    total = max(sum(unit.source_bytes for unit in units), 1)
+    try:
+        for unit, result in results:
+            yield unit, result
+            done += unit.source_bytes
+            episodes += 0 if isinstance(result, Refused) else result["episodes"]
+            now = time.monotonic()
+            if not quiet and now - last >= 0.5:
+                last, spent = now, now - begin
+                rates = f"{episodes / spent:.0f} episodes/s  {done / spent / 1e6:.0f} MB/s"
+                left = spent * (total - done) / max(done, 1)
+                print(f"\r{100 * done / total:3.0f} %  {rates}  {left:.0f} s left ", end="", file=sys.stderr)
+    finally:
+        if not quiet:
             print("\r\033[K", end="", file=sys.stderr)
 
 
@@ -215,7 +208,7 @@ class _Job:
             raise Refused(str(out), "a link to nothing", "a new path for the output")
         if is_local(out) and is_local(source) and source.is_dir() and source.resolve() in out.resolve().parents:
             raise Refused(str(out), "a path inside the input", "a path beside it")
-        self.kind = format_of(source)
+        self.kind = format_of(source, self.options)
         self.files = self.kind.files(source)
         for path in self.files:
             check_name(path)
@@ -226,13 +219,14 @@ class _Job:
             self.plan = self.kind.plan(self.source, self.options, self._keep_going, self._left_out)
         self.plan.check(self.options)
         if not self.plan.units:
-            why = next((f" ({why})" for why in self.plan.failed.values()), "")
+            cut = " (--start and --end leave none)" if self.options.start or self.options.end else ""
+            why = next((f" ({why})" for why in self.plan.failed.values()), cut)
             raise Refused(str(self.source), f"no episode that can be resampled{why}", "at least one")
         for unit in self.plan.units:
             unit.kind = self.kind
         self.report.failed.update(self.plan.failed)
 
-    def do_units(self, runner: Runner, progress: _Progress) -> None:
+    def do_units(self, runner: Runner, quiet: bool) -> None:
         """Does all units of this shard that are not done; again without the episodes that failed."""
         report, found, failed = self.report, self._found, len(self._left_out)
         mine = self.plan.units[self._shard[0] :: self._shard[1]]
@@ -240,19 +234,16 @@ class _Job:
         found |= {unit.path: result for unit in mine if (result := _done(unit, self.partial)) is not None}
         report.reused = max(report.reused, len(found))
         todo = sorted((unit for unit in mine if unit.path not in found), key=lambda unit: -unit.source_bytes)
-        progress.begin(todo)
-        try:
-            for unit, result in runner(self.source, self.options, todo, self.partial):
+        running = runner(self.source, self.options, todo, self.partial)
+        with contextlib.closing(_with_progress(running, todo, quiet)) as results:
+            for unit, result in results:
                 if isinstance(result, Refused):
                     self._lose(unit, result)
                 else:
                     found[unit.path] = result
-                    progress.add(unit, result)
-        finally:
-            progress.end()
         if len(self._left_out) > failed:
             self.make_plan()
-            self.do_units(runner, progress)
+            self.do_units(runner, quiet)
             return
         for fact in ("episodes", "rows_read", "rows_written"):
             setattr(report, fact, sum(result[fact] for result in found.values()))

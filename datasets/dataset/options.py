@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Options that do not go into a file of rules: the rate, and what is no property of the data set.
 NOT_SAVED = ("hz", "device", "strict", "copy")
 
+#: Options that are names with values, and how a value is read.
+PAIRS = {"modes": str, "max_gap": float, "latency": float}
+
 #: Words for the command line that are longer than a line.
 MODES = "linear, cubic, slerp, previous, next, nearest or final; COLUMN may be a pattern (observation.*), "
 MODES += "a type (type:int*) or have channels (state[3:7])"
@@ -154,6 +157,7 @@ def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **
     """Options from a YAML file and from what is given beside it, which goes before it."""
     found = read_rules(rules) if rules is not None else {}
     for key, value in given.items():
+        value = dict(_pair(key, text) for text in value) if key in PAIRS and isinstance(value, list) else value
         if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
             found[key] = found.get(key, {}) | value
         elif value is not None:
@@ -162,6 +166,18 @@ def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **
         return Options(str(hz), **found)
     except TypeError as error:  # a value of a kind that its option does not have
         raise Refused("options", str(error), "the options of tmaops.dataset.resample") from error
+
+
+def _pair(option: str, text: str) -> tuple[str, Any]:
+    """NAME=VALUE of the command line."""
+    name, _, value = text.rpartition("=")
+    try:
+        if name or option == "max_gap":
+            return name or "*", PAIRS[option](value)
+    except ValueError:
+        pass
+    known = Options.__dataclass_fields__[option].metadata["metavar"]
+    raise Refused("--" + option.replace("modes", "mode").replace("_", "-"), repr(text), known)
 
 
 def read_rules(path: str | os.PathLike) -> dict[str, Any]:

@@ -342,3 +342,19 @@ def test_memory_hardly_grows_with_the_number_of_episodes(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 170_000, f"{done.stdout} KiB, of which the columns of two batches are 100,000"
+
+
+def test_an_option_that_means_nothing_for_a_format_is_refused_by_name(source, tmp_path):
+    pq.write_table(pa.table({"t": np.arange(9.0), "x": np.arange(9.0)}), tmp_path / "in.parquet")
+    (tmp_path / "in.mcap").write_bytes(b"")
+    for given, option in (
+        (source, {"time_unit": "ms"}),
+        (source, {"topics": "/a"}),
+        (tmp_path / "in.parquet", {"times": "record"}),
+        (tmp_path / "in.mcap", {"time_column": "t"}),
+        (tmp_path / "in.mcap", {"episode_column": "e"}),
+    ):
+        with pytest.raises(tmaops.dataset.Refused, match=f"{next(iter(option))}: got .* for "):
+            tmaops.dataset.resample(given, tmp_path / "out", hz=20, **option)
+        with pytest.raises(tmaops.dataset.Refused, match=f"{next(iter(option))}: got .* for "):
+            tmaops.dataset.inspect(given, **option)
