@@ -939,8 +939,9 @@ class MSDeformAttn(torch.nn.Module):
         value = self.value_proj(input_flatten).unflatten(-1, (self.n_heads, -1))
         grid = (*query.shape[:2], self.n_heads, self.n_levels, self.n_points)
         with _without_autocast(query):  # 16 bits are too coarse for locations
-            offsets = _projected(self.sampling_offsets, query).view(*grid, 2)
-            logits = _projected(self.attention_weights, query).view(grid)
+            states = query.to(torch.promote_types(query.dtype, torch.float32))  # once: both layers keep it
+            offsets = _projected(self.sampling_offsets, states).view(*grid, 2)
+            logits = _projected(self.attention_weights, states).view(grid)
         references = reference_points.expand(*grid[:2], self.n_levels, -1)
         steps: dict[str, Any] = {"softmax": True, "reference_points": references, "offset_scale": self.offset_scale}
         steps |= {"padding_mask": input_padding_mask, "level_start_index": input_level_start_index}

@@ -779,6 +779,20 @@ def test_the_module_keeps_locations_f32_under_autocast(device):
     assert (got - wanted).norm() < 0.03 * wanted.norm()
 
 
+@pytest.mark.parametrize("autocast", [False, True])
+def test_the_module_keeps_its_queries_in_f32_once(device, autocast):
+    module = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3).to(device, None if autocast else torch.bfloat16)
+    query, features = (torch.randn(2, n, 16, device=device).bfloat16() for n in (7, 36))
+    references, kept = torch.rand(2, 7, 2, 2, device=device), {}
+    with (
+        torch.autograd.graph.saved_tensors_hooks(lambda x: kept.setdefault(x.data_ptr(), x), lambda x: x),
+        torch.autocast(device, torch.bfloat16, enabled=autocast),
+    ):
+        module(query.requires_grad_(), references, features, LEVELS)
+    wide = [tensor for tensor in kept.values() if tensor.numel() == query.numel() and tensor.dtype is torch.float32]
+    assert len(wide) == 1 and (wide[0].view_as(query) == query).all()
+
+
 def _train(rank, file, results):
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)

@@ -63,13 +63,15 @@ def _layer_forward(self: Any, hidden_states: Tensor, attention_mask: Tensor | No
     return self.output_proj(output), logits.detach().flatten(3).softmax(-1).view(grid)
 
 
-_LAYER = "self hidden_states attention_mask encoder_hidden_states encoder_attention_mask position_embeddings reference_points"
-_LAYER = tuple(f"{_LAYER} spatial_shapes spatial_shapes_list level_start_index".split())
+_STATES = (
+    "hidden_states attention_mask encoder_hidden_states encoder_attention_mask position_embeddings reference_points"
+)
+_ARGUMENTS = ("self", *_STATES.split(), "spatial_shapes", "spatial_shapes_list", "level_start_index")
 
 
 def _is_like_deformable_detrs(layer: Any) -> bool:
     code: Any = getattr(getattr(layer, "forward", None), "__code__", None)
-    return code is not None and code.co_varnames[:10] == _LAYER and {"attn", "n_points"} <= set(code.co_names)
+    return code is not None and code.co_varnames[:10] == _ARGUMENTS and {"attn", "n_points"} <= set(code.co_names)
 
 
 def multi_scale_deformable_attention(
