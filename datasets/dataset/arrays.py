@@ -3,7 +3,7 @@
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -67,18 +67,15 @@ def as_times(values: np.ndarray, where: str) -> pa.Array:
         raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
 
 
-def coarse(array: Any, what: str) -> list[str]:
-    """A warning of times in floating point numbers of 4 bytes and less."""
-    is_coarse = array.dtype.kind == "f" and array.dtype.itemsize < 8
-    return [f"{what} holds {array.dtype.name} seconds: their resolution gets coarser with time"] if is_coarse else []
+Times = tuple[str, str | None, str, list[str]]  # name of an array of times, its unit, how it was found, and warnings
+    str, str | None, str, list[str]
+]  # the name of an array of times, its unit, how it was found, and warnings
 
 
-def times_among(
-    arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str, attributes: Callable[[str], Any]
-) -> dict[str, Any] | None:
+def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str, what: str) -> Times | None:
     """The array that holds the times, (S) or (S, 1), as the library finds it by name; None where there is none.
 
-    asked: its name. kinds: of NumPy's types those that are looked at. attributes: of an array of this name.
+    asked: its name. kinds: of NumPy's types those that are looked at. what: what warnings call it, with {} for the name.
     """
     known = {}
     for name, array in arrays.items():
@@ -90,7 +87,15 @@ def times_among(
             known[name] = native(array[:FIRST_ROWS].reshape(-1))
         elif name == asked or reads_text(name):
             known[name] = np.array(as_times(array[:FIRST_ROWS], name).to_pylist(), str)
-    return find_time(known, asked, unit, clock.units_said({name: attributes(name) for name in known}))
+    said = clock.units_said({name: arrays[name].attrs for name in known})
+    if (time := find_time(known, asked, unit, said)) is None:
+        return None
+    name, array = time["name"], arrays[time["name"]]
+    warnings = list(time["warnings"])
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        coarse = f"holds {array.dtype.name} seconds: their resolution gets coarser with time"
+        warnings.append(f"{what.format(name)} {coarse}")
+    return name, *clock.unit_of(time, as_times(array[:1], name).type), warnings
 
 
 @dataclass

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 from tmaops.dataset import clock, formats
-from tmaops.dataset.arrays import Clock, Part, as_times, coarse, known_of, new_rate, row_bytes, times_among
+from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, row_bytes, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
@@ -92,15 +92,12 @@ class Demonstration(Part):
         asked = options.time_column
         if asked is not None and asked not in datasets:
             return None
-        if (
-            time := times_among(datasets, asked, options.time_unit, "OSiuf", lambda name: datasets[name].attrs)
-        ) is None:
+        what = f"dataset '{{}}' of {path or 'the samples'}"
+        if (time := times_among(datasets, asked, options.time_unit, "OSiuf", what)) is None:
             return None
-        name, item = time["name"], datasets[time["name"]]
+        name, (unit, how, warnings) = time[0], units.setdefault(path, time[1:])
         where, of = f"{self.where}: {path or '.'}/{name}", f"group '{path}'" if path else "samples"
-        column = pa.chunked_array([as_times(item[()], where)])
-        unit, how, warnings = units.setdefault(path, (*clock.unit_of(time, column.type), time["warnings"]))
-        warnings = [*warnings, *coarse(item, f"dataset '{name}' of {path or 'the samples'}")]
+        column = pa.chunked_array([as_times(datasets[name][()], where)])
         counts = np.array([len(column)])
         times, order = options.in_order(clock.nanoseconds(column, unit, where), counts, [where], path or ".")
         said = f"time of {of}: dataset '{name}' in {unit or 'its own unit'} ({how})"

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import Clock, Part, as_times, coarse, known_of, new_rate, times_among
+from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit, rate_of
 from tmaops.dataset.options import Options
@@ -38,6 +38,7 @@ class Array:
     path: str
     file: str  # the name of its file of JSON
     about: zarr.Array
+    attrs: dict[str, Any]
 
     def __post_init__(self) -> None:
         self.shape, self.chunks, self.dtype = self.about.shape, self.about.chunks, self.about.dtype
@@ -120,7 +121,8 @@ class Store:
             try:
                 if (said := self.json(key)).get("node_type") != "group":
                     text = Buffer.from_bytes(json.dumps(_without_codecs(said)).encode())
-                    yield path, Array(self._decoded, path, name, zarr.open_array({name: text}, mode="r"))
+                    about = zarr.open_array({name: text}, mode="r")
+                    yield path, Array(self._decoded, path, name, about, self.attributes(path))
             except Zarr.broken as error:
                 if path.startswith("data/") or path == ENDS:  # others are copied as they are
                     said = str(error) or type(error).__name__
@@ -149,13 +151,10 @@ class Store:
             lengths = ", ".join(f"{path} of {array.shape}" for path, array in self.data.items()) or "no array"
             raise Refused(str(self.place), lengths, f"arrays below data/ of {self.samples} rows, as {ENDS} says")
         asked = (self.options.time_column or "").removeprefix("data/") or None
-        says = lambda name: self.attributes(f"data/{name}")  # noqa: E731
-        if (time := times_among(own, asked, self.options.time_unit, "iufM", says)) is not None:
-            path = f"data/{time['name']}"
-            unit, how = clock.unit_of(time, pa.from_numpy_dtype(self.arrays[path].dtype.newbyteorder("=")))
-            said = f"time: array '{path}' in {unit or 'its own unit'} ({how})"
-            warnings = [*time["warnings"], *coarse(self.arrays[path], f"array '{path}'")]
-            return {"time": path, "unit": unit, "said": said, "warnings": warnings}
+        if (time := times_among(own, asked, self.options.time_unit, "iufM", "array 'data/{}'")) is not None:
+            name, unit, how, warnings = time
+            said = f"time: array 'data/{name}' in {unit or 'its own unit'} ({how})"
+            return {"time": f"data/{name}", "unit": unit, "said": said, "warnings": warnings}
         if (rate := rate_of(self.options, map(self.attributes, ("data", "")))) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")
         return {"hz": rate[0], "said": f"time: counted at {rate[0]} per second ({rate[1]})"}
