@@ -67,9 +67,8 @@ def as_times(values: np.ndarray, where: str) -> pa.Array:
         raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
 
 
-Times = tuple[str, str | None, str, list[str]]  # name of an array of times, its unit, how it was found, and warnings
-    str, str | None, str, list[str]
-]  # the name of an array of times, its unit, how it was found, and warnings
+#: The name of an array of times, its unit, how that was found, and warnings.
+Times = tuple[str, str | None, str, list[str]]
 
 
 def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str, what: str) -> Times | None:
