@@ -19,6 +19,7 @@ import pytest
 from tmaops.dataset import example
 
 COUNT = {"parquet": 500, "lerobot": 500, "lerobot_v2": 250, "hdf5": 100, "zarr": 100}  # 500 each with --slow
+COUNT |= {"mcap": 100, "db3": 200, "bag": 100}
 
 
 def write_parquet(root):
@@ -72,10 +73,30 @@ def write_zarr(root):
     return root
 
 
-@pytest.mark.parametrize("kind", ["parquet", "hdf5", "lerobot", "lerobot_v2", "zarr"])
+def write_recording(root, kind):
+    for needed in ("rosbags", "mcap", "mcap_protobuf"):
+        pytest.importorskip(needed)
+    import recorded
+    from recorded import BASE, about, imu, joints, transform, transforms
+
+    times, store = [BASE + i * 20_000_000 for i in range(30)], recorded.ROS1 if kind == "bag" else recorded.ROS2
+    rows = [("/imu", at, imu(at, about([i * 0.01])[0], store=store)) for i, at in enumerate(times)]
+    if kind == "bag":
+        return recorded.write_bag(root.with_suffix(".bag"), rows)
+    for i, at in enumerate(times):
+        rows.append(("/joint_states", at, joints(at, ["a", "b"], [i, -i])))
+        rows.append(("/tf", at, transforms(transform(at, "map", "base", (i, 0, 0), about([i * 0.01])[0]))))
+    if kind == "db3":
+        return recorded.write_rosbag2(root, rows) / f"{root.name}.db3"
+    rows += [("/json", at, recorded.as_json({"x": i, "q": dict.fromkeys("xyzw", 0.5)})) for i, at in enumerate(times)]
+    return recorded.write_mcap(root.with_suffix(".mcap"), rows)
+
+
+@pytest.mark.parametrize("kind", list(COUNT))
 def test_damaged_files_are_read_or_refused(tmp_path, kind, request):
     count = 500 if request.config.getoption("--slow") else COUNT[kind]
-    source = globals()[f"write_{kind}"](tmp_path / "good")
+    recordings = kind in ("mcap", "db3", "bag")
+    source = write_recording(tmp_path / "good", kind) if recordings else globals()[f"write_{kind}"](tmp_path / "good")
     (tmp_path / "scratch").mkdir()
     program = [sys.executable, Path(__file__).with_name("hostile.py"), source, tmp_path / "scratch", str(count)]
     first, failed, found = 0, [], Counter()
