@@ -100,7 +100,8 @@ TEST(Recording, times_of_an_archive_have_a_unit_by_their_steps_and_f32_must_reso
   expect_error(ErrorCode::times_not_finite, [&] { read(npy("<f8", "(2,)", raw<double>({0, INFINITY}))); }, "row 1");
   expect_error(ErrorCode::time_overflow, [&] { read(npy("<u8", "(1,)", raw<std::uint64_t>({1ULL << 63}))); });
   expect_error(ErrorCode::time_overflow, [&] { read(npy("<f8", "(1,)", raw<double>({1e30}))); });
-  expect_error(ErrorCode::shape_mismatch, [&] { read(npy("<f8", "(1, 1)", raw<double>({0}))); });
+  EXPECT_EQ(read(npy("<f8", "(2, 1)", raw<double>({0, 0.5}))), (Times{0, 500'000'000}));
+  expect_error(ErrorCode::shape_mismatch, [&] { read(npy("<f8", "(1, 2)", raw<double>({0, 0.5}))); });
   expect_error(ErrorCode::unsupported_file_dtype, [&] { read(npy("|b1", "(1,)", "\x01")); });
 }
 
