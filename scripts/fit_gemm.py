@@ -29,7 +29,11 @@ OVERLAP_LOSS = 0.15
 SLOW = 2  # kHopeless of the bench
 # What long runs decided that the file does not have (docs/findings/gemm_large.md, P8 and P10).
 EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192c2"}
-OLDER = ("h100", "wgmma_split_k", 64, 64)  # its times are of code before the one that runs
+# On an H100 their times are of code before the one that runs: an H200's stand in.
+OLDER = ("wgmma_split_k", "wgmma_persistent", "wgmma_deep_stages", "wgmma_latency")
+# Of wgmma_split_k's tiles, where not 8 (configs.cpp).
+MOST_SPLITS = {(64, 48): 1, (64, 80): 1, (64, 96): 1, (64, 128): 4, (128, 80): 1, (128, 96): 2, (128, 128): 1}
+MOST_SPLITS |= {(128, 160): 2, (192, 80): 1}
 FEWEST = 3  # products for which a tile must have a time
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
 
@@ -48,6 +52,23 @@ def tile_of(choice: str) -> Tile | None:
     if not found:
         return None
     return Tile(found[1], int(found[2]), int(found[3]), int(found[4] or 1), int(found[5] or 1), bool(found[6]))
+
+
+def text_of(tile: Tile) -> str:
+    """As Config::text() has it."""
+    cluster = f"c{tile.cluster}" if tile.cluster > 1 else ""
+    splits = f"k{tile.splits}" if tile.splits > 1 else ""
+    return f"{tile.rows}x{tile.columns}{cluster}{splits}{'t' * tile.swapped}"
+
+
+def in_lines(entries: list[str]) -> str:
+    """As many entries in a line as 120 columns take."""
+    lines = [""]
+    for entry in entries:
+        if lines[-1] and len(lines[-1]) + 1 + len(entry) > 120:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + entry
+    return "\n".join(lines) + "\n"
 
 
 def blocks_at_once(tile: Tile) -> int:
@@ -96,30 +117,37 @@ def memory_time(case: str, device: str) -> float:
     return max(0, total - KEPT_PART * L2_BYTES) / MEMORY_RATES[device] if total > L2_BYTES / 2 else 0.0
 
 
+def offered(tile: Tile) -> bool:
+    """Whether select() may choose the tile (configs.cpp)."""
+    if tile.variant == "wgmma_split_k":
+        return tile.splits <= MOST_SPLITS.get((tile.rows, tile.columns), 8)
+    return tile.variant != "wgmma_persistent" or tile.cluster == 1 or tile.columns == 192
+
+
 def takes(tile: Tile, case: str) -> bool:
     """Whether the tile was left out of the times of a product because it takes SLOW times as long as the best."""
     if tile.variant == "wgmma_split_k":
         m, n, k = extents(case)
         width = m if tile.swapped else n
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-        if tile.columns % 64 and not k_major:
+        if not k_major and (tile.columns % 64 or tile.rows > 128):
             return False
-        if (tile.columns <= 32 or (k_major and width <= 32)) and tile.columns != (16 if width <= 16 else 32):
-            return False
+        if tile.columns == 16 or (k_major and width <= 32):
+            if tile.rows != 64 or tile.columns != (16 if width <= 16 else 32):
+                return False
+        if tile[1:3] == (64, 64) and tile.splits == 2 and m % 64 == 0 and n % 64 == 0 and k >= 2048:
+            return False  # wgmma_deep_stages has it
         blocks = block_count(tile, case)
         if tile.splits == 1:
-            return k <= 256 or blocks <= 4 * MULTIPROCESSORS
+            return k <= 256 or blocks <= (4 if tile.columns <= 32 else 2) * MULTIPROCESSORS
         return blocks <= (2 if tile.columns <= 32 else 1) * MULTIPROCESSORS and k >= 256 * tile.splits
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-    return tile.variant in ("wgmma_cp_async", "wgmma_latency", "mma_sync") or tile == Tile(
-        "wgmma_deep_stages", 64, 128, 1, 1, False
-    )
+    return tile.variant in ("wgmma_cp_async", "mma_sync")
 
 
-CLEAR = (
-    1.005  # times as long as the costs' choice the next tile takes at least, where the choice needs no line of its own
-)
+CLEAR = 1.005  # times as long as the costs' choice takes a tile that the same costs may choose elsewhere
+NEAR = 1.02  # times as long as the fastest one a tile may take that needs no line of its own
 Sample = tuple[
     float, float, float, float, bool, float, bool
 ]  # features(), measured time, whether it took at least that
@@ -175,10 +203,13 @@ def main() -> None:
     cases: dict[Tile, list[str]] = defaultdict(list)
     for device, products in maps.items():
         counts = Counter(tile_of(choice) for one in products for choice in one["us"])
-        known = {t for t, count in counts.items() if t and count >= FEWEST and (device, *t[:3]) != OLDER}
+        older = OLDER if device == "h100" else ()
+        known = {t for t, count in counts.items() if t and count >= FEWEST and t.variant not in older and offered(t)}
         for one in products:
             case = one["case"]
             own = {tile: us for choice, us in one["us"].items() if (tile := tile_of(choice)) in known}
+            if not own:
+                continue
             slow = {t: SLOW * min(own.values()) for t in known if t not in own and takes(t, case)}
             for times, at_least in ((own, False), (slow, True)):
                 for tile, us in times.items():
@@ -187,43 +218,40 @@ def main() -> None:
     costs = fit_all(samples, cases)
     # Studies are chosen by name alone and are not in the files. mma_sync is for GPUs without wgmma: dearer than all others.
     costs = {tile: cost for tile, cost in costs.items() if tile.variant != "mma_sync"}
-    old = (GEMM / "costs.inc").read_text().splitlines()
+    old = re.findall(r'\{"(\w+)", .*?\}\},', (GEMM / "costs.inc").read_text())
+    kept = re.findall(r'\{"\w+", .*?\}\},', (GEMM / "costs.inc").read_text())
     known_variants = {tile.variant for tile in costs}
-    lines = [line for line in old if line.startswith("{") and line.split('"')[1] not in known_variants]
-    lines += [
-        f'{{"{t.variant}", {t.rows}, {t.columns}, {t.cluster}, {t.splits}, {str(t.swapped).lower()}, '
-        f"{{{', '.join(f'{value:g}' for value in cost)}}}}},"
+    entries = [entry for variant, entry in zip(old, kept, strict=True) if variant not in known_variants]
+    entries += [
+        f'{{"{t.variant}", "{text_of(t)}", {{{",".join(f"{value:.3g}" for value in cost)}}}}},'
         for t, cost in sorted(costs.items())
     ]
     head = (
-        "// What tiles cost: variant, rows, columns, cluster, splits, swapped, {start, finish, step, edge, stream}.\n"
+        "// What tiles cost: variant, tile, {start, finish, step, edge, stream}.\n"
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
     )
-    (GEMM / "costs.inc").write_text(head + "\n".join(lines) + "\n")
-    chosen: dict[str, dict[str, str]] = {case: dict.fromkeys(maps, choice) for case, choice in EARLIER.items()}
-    for device, products in maps.items():
+    (GEMM / "costs.inc").write_text(head + in_lines(entries))
+    chosen = dict(EARLIER)
+    known_cases: set[str] = set()
+    for device in ("h200", "h100"):  # an H100 serves for products that no H200 had
+        products = [one for one in maps[device] if one["case"] not in known_cases]
         fastest = fastest_choices(products)
-        for case in needs_line(costs, products, device, fastest):
-            chosen.setdefault(case, {})[device] = fastest[case]
-    for case in {one["case"] for one in maps["h100"]} - {one["case"] for one in maps["h200"]}:
-        if case in chosen:
-            chosen[case]["h200"] = chosen[case]["h100"]
+        chosen |= {case: fastest[case] for case in needs_line(costs, products, device)}
+        known_cases |= {one["case"] for one in products}
     head = (
-        "// What was fastest on an H100 and on an H200, where the costs may choose another tile.\n"
+        "// What was fastest, where the costs may choose a tile that is slower.\n"
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
     )
-    lines = [f'{{"{case}", "{of.get("h100", "")}", "{of.get("h200", "")}"}},' for case, of in sorted(chosen.items())]
-    (GEMM / "measured.inc").write_text(head + "\n".join(lines) + "\n")
+    entries = [f'{{"{case}", "{choice}"}},' for case, choice in sorted(chosen.items())]
+    (GEMM / "measured.inc").write_text(head + in_lines(entries))
 
 
 def hot_products(path: str) -> list[dict]:
     return [one for one in kept_products(path) if one["temperature"] == "hot"]
 
 
-def needs_line(
-    costs: dict[Tile, tuple[float, ...]], products: list[dict], device: str, fastest: dict[str, str]
-) -> set[str]:
-    """The products in which the costs may choose another tile than the fastest. Prints how well the costs choose."""
+def needs_line(costs: dict[Tile, tuple[float, ...]], products: list[dict], device: str) -> set[str]:
+    """The products in which the costs may choose a tile that is slower than NEAR. Prints how well the costs choose."""
     losses = []
     found = set()
     for one in products:
@@ -232,11 +260,11 @@ def needs_line(
         times = {
             tile: expected(costs[tile], *features(tile, case, device))
             for tile in costs
-            if tile in own or takes(tile, case)
+            if (tile in own or takes(tile, case)) and not (tile.variant == "wgmma_split_k" and not takes(tile, case))
         }
         chosen, best = min(times, key=times.get), min(own, key=own.get)
-        near = min(us for tile, us in times.items() if tile != chosen) <= CLEAR * times[chosen]
-        if near or chosen != tile_of(fastest[case]):
+        possible = [tile for tile, us in times.items() if us <= CLEAR * times[chosen]]
+        if any(tile not in own or own[tile] > NEAR * own[best] for tile in possible):
             found.add(case)
         losses.append((own.get(chosen, SLOW * own[best]) / own[best], case, tuple(chosen), tuple(best)))
     losses.sort(reverse=True)

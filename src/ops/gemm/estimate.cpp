@@ -1,6 +1,7 @@
 #include "ops/gemm/estimate.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 
 #include "ops/gemm/shared/waves.hpp"
@@ -39,9 +40,7 @@ int lines_per_row(const MatrixLayout& layout) {
 
 /// A line of costs.inc.
 struct KnownCost {
-  std::string_view variant;
-  int rows, columns, cluster, splits;
-  bool swapped;
+  std::string_view variant, tile;  // "64x16k2t"
   TileCost cost;
 };
 constexpr KnownCost kKnownCosts[] = {
@@ -51,10 +50,9 @@ constexpr KnownCost kKnownCosts[] = {
 }  // namespace
 
 std::optional<TileCost> cost_of(std::string_view variant, const Config& config) {
+  const std::string tile = config.text();
   for (const KnownCost& one : kKnownCosts)
-    if (one.columns == config.columns && one.rows == config.rows && one.cluster == config.cluster &&
-        one.splits == config.splits && one.swapped == config.swapped && one.variant == variant)
-      return one.cost;
+    if (one.tile == tile && one.variant == variant) return one.cost;
   return std::nullopt;
 }
 

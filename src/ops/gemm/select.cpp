@@ -1,7 +1,10 @@
 // Which variant runs, and with which tile. On the CPU the first of the list that takes the problem; on a GPU what was
-// measured to be fastest (tuning.hpp, measured.hpp), else what the model expects to be (estimate.hpp).
+// measured to be fastest (tuning.hpp, measured.inc), else what the model expects to be (estimate.hpp).
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "ops/gemm/estimate.hpp"
-#include "ops/gemm/measured.hpp"
 #include "ops/gemm/problem.hpp"
 #include "ops/gemm/tuning.hpp"
 
@@ -16,6 +19,22 @@ std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& devic
 }
 
 namespace {
+
+using MeasuredChoice = std::pair<std::string_view, std::string_view>;  // of a product
+constexpr MeasuredChoice kMeasured[] = {
+#include "ops/gemm/measured.inc"
+};
+static_assert(std::ranges::is_sorted(kMeasured, {}, &MeasuredChoice::first));
+
+/// What ships with the library for an H100 and an H200: the fastest on an H200, inputs in the L2. Empty for another
+/// device, and where the product was not measured or the costs choose as well.
+std::string_view measured_choice(const DeviceInfo& device, std::string_view product) {
+  constexpr int kMultiprocessors = 132;  // of the SXM module
+  const bool known = device.name.starts_with("NVIDIA H200") || device.name.starts_with("NVIDIA H100");
+  if (!known || device.multiprocessors != kMultiprocessors) return {};
+  const auto* const found = std::ranges::lower_bound(kMeasured, product, {}, &MeasuredChoice::first);
+  return found == std::end(kMeasured) || found->first != product ? std::string_view{} : found->second;
+}
 
 /// What was measured to be fastest: the user's table (null: none), then the library's. Nothing where that cannot run:
 /// an address may lack the alignment of the day of the measurement, and an epilogue may need another tile.

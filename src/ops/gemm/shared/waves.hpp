@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ops/gemm/problem.hpp"
+#include "ops/gemm/shared/tile_order.hpp"
 
 namespace tmaops::ops::gemm {
 
@@ -24,6 +25,19 @@ inline bool is_one_wave(const Config& config, const Problem& problem, const Devi
   const int most = std::max(device.multiprocessors, 1);
   const int at_once = config.cluster > 2 ? most * 7 / 8 / config.cluster * config.cluster : most;
   return tile_count(config, problem) <= at_once;
+}
+
+/// The order of tiles. Where all run at once, neighbours take four rows and then the next column, so that they ask for
+/// the same lines (docs/findings/gemm.md, G28), or two where blocks without a tile would keep others waiting.
+inline TileOrder order_of_tiles(const Problem& problem, int rows, int columns) {
+  TileOrder order(problem, rows, columns);
+  const int at_once = device_info(problem.device).multiprocessors;
+  if (order.tiles() * problem.batch > at_once) return order;
+  order.group_shift = std::min(order.group_shift, 2);
+  TileOrder smaller = order;
+  const auto blocks = [&] { return std::int64_t{smaller.grid(1).x} * smaller.grid(1).y * problem.batch; };
+  while (smaller.group_shift > 1 && blocks() > at_once) --smaller.group_shift;
+  return blocks() <= at_once ? smaller : order;
 }
 
 }  // namespace tmaops::ops::gemm

@@ -18,11 +18,12 @@ namespace {
 /// The tiles for a product, as it is or as D^T = B^T A^T, whose D TMA stores if `plain`.
 void add_tiles(std::vector<Config>& made, const Problem& product, bool plain, bool swapped) {
   const bool k_major = product.b.order == Order::column;
-  for (const int columns : {256, 128, 160, 176, 192}) {
+  for (const int columns : {256, 128, 144, 160, 176, 192}) {
     // 256: both warpgroups share a tile. Other tiles wider than 128 leave no registers for the general epilogue, and
     // rows along N come in panels of 64.
     if (columns != 256 && columns != 128 && !(plain && (k_major || columns == 192))) continue;
-    for (const int cluster : {1, 2})
+    // Clusters gain next to nothing elsewhere (docs/findings/gemm_large.md, P12).
+    for (int cluster = 1; cluster <= (columns == 192 ? 2 : 1); ++cluster)
       made.push_back(
           {.rows = 128, .columns = columns, .cluster = cluster, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
   }

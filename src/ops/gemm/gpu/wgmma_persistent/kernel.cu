@@ -14,8 +14,10 @@
 namespace tmaops::ops::gemm::wgmma_persistent {
 namespace {
 
-/// Named barrier.
+/// Named barriers, and who meets at the second one: the fetching warp and the consumers.
 inline constexpr int kLastStages = 1;
+inline constexpr int kRingReady = 2;
+inline constexpr int kReadyThreads = device::kWarpThreads + kConsumers * device::kWarpgroupThreads;
 
 struct Job {
   SpecializedJob parts;
@@ -171,18 +173,23 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const int rank = static_cast<int>(device::cluster_rank());
   const int first = static_cast<int>(blockIdx.x) / cluster;
   const int step = static_cast<int>(gridDim.x) / cluster;
-  if (threadIdx.x == 0) {
+  if (warp == 0 && device::elect_one()) {
     device::prefetch_tensor_map(&parts.map_a);
     device::prefetch_tensor_map(&parts.map_b);
     for (device::Barrier& turn : shared.turn) device::init_barrier(turn, kReaders<n>);
     shared.ring.init(1, static_cast<std::uint32_t>(cluster * kReaders<n>));
   }
-  device::cluster_arrive_relaxed();
-  device::cluster_wait();
-  device::wait_for_previous_kernel();
+  __syncwarp();
+  if (cluster > 1) {
+    device::cluster_arrive_relaxed();
+    device::cluster_wait();
+  }
 
   if (warp < 4) {
+    // A block alone begins to fetch as soon as its own barriers are ready.
+    if (cluster == 1 && warp == 0) device::arrive_threads<kRingReady>(kReadyThreads);
     device::decrease_registers<kProducerRegisters>();
+    device::wait_for_previous_kernel();
     if (warp == 0 && device::elect_one()) {
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
@@ -205,6 +212,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     }
   } else {
     device::increase_registers<kConsumerRegisters>();
+    device::wait_for_previous_kernel();
+    if (cluster == 1) device::sync_threads<kRingReady>(kReadyThreads);
     const int group = warp / 4 - 1;
     device::Consumer<kStages> consumer(shared.ring);
     constexpr int kTilesAtOnce = kPingPong<n> ? kConsumers : 1;
@@ -240,6 +249,7 @@ template <class Fn>
 void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
   with_kernel_types(call, [&]<class T, Major a, Major b>() {
     if constexpr (b == Major::k) {
+      if (columns == 144) return fn.template operator()<T, 144, a, b>();
       if (columns == 160) return fn.template operator()<T, 160, a, b>();
       if (columns == 176) return fn.template operator()<T, 176, a, b>();
     }

@@ -14,6 +14,22 @@ inline constexpr int kPieceColumns = 64;
 template <int n>
 inline constexpr bool kMayCut = n == 192;
 
+/// Divides numbers from 0 to 2^31 - 1 by a known one: a division takes longer than a block's set-up has
+/// (docs/findings/gemm_large.md, P13).
+struct Divisor {
+  std::uint32_t factor;
+  int shift = 0;
+
+  explicit Divisor(std::int64_t by = 1) {
+    while ((std::int64_t{1} << shift) < by) ++shift;
+    factor = static_cast<std::uint32_t>(((std::uint64_t{1} << (31 + shift)) + static_cast<std::uint64_t>(by) - 1) /
+                                        static_cast<std::uint64_t>(by));
+  }
+  __host__ __device__ __forceinline__ int into(int number) const {
+    return static_cast<int>(std::uint64_t{static_cast<std::uint32_t>(number)} * factor >> (31 + shift));
+  }
+};
+
 /// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
 /// second group run backwards, so that it begins with what the last one left in the L2.
 struct Walk {
@@ -22,16 +38,16 @@ struct Walk {
   int group = 0;  // row tiles that are walked together
   int whole = 0;  // tiles over all batches, without those that are cut
   int steps = 0;  // of all clusters together: whole tiles, then pieces
+  Divisor in_batch, in_group, rows, last_rows;
 
   __device__ __forceinline__ void locate(int tile, int& row, int& column, int& batch) const {
-    const int in_batch = row_tiles * column_tiles;
-    batch = tile / in_batch;
-    tile -= batch * in_batch;
-    const int number = tile / (group * column_tiles);
+    batch = in_batch.into(tile);
+    tile -= batch * (row_tiles * column_tiles);
+    const int number = in_group.into(tile);
     tile -= number * group * column_tiles;
-    const int rows = min(group, row_tiles - number * group);
-    column = tile / rows;
-    row = number * group + tile % rows;
+    const bool last = (number + 1) * group > row_tiles;
+    column = (last ? last_rows : rows).into(tile);
+    row = number * group + tile - column * (last ? row_tiles - number * group : group);
     if ((number & 1) != 0) column = column_tiles - 1 - column;
   }
 };
@@ -82,8 +98,12 @@ inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
   walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
   walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
   walk.group = static_cast<int>(std::clamp<std::int64_t>(group_rows / rows, 1, walk.row_tiles));
-  walk.whole = walk.steps = static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{walk.row_tiles} * walk.column_tiles * row_major.batch, INT32_MAX));
+  const std::int64_t in_batch = std::int64_t{walk.row_tiles} * walk.column_tiles;
+  walk.whole = walk.steps = static_cast<int>(std::min<std::int64_t>(in_batch * row_major.batch, INT32_MAX));
+  walk.in_batch = Divisor(std::min<std::int64_t>(in_batch, INT32_MAX));
+  walk.in_group = Divisor(std::min<std::int64_t>(std::int64_t{walk.group} * walk.column_tiles, INT32_MAX));
+  walk.rows = Divisor(walk.group);
+  walk.last_rows = Divisor(std::max(1, walk.row_tiles % walk.group));
   return walk;
 }
 

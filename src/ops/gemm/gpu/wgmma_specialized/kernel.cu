@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/gemm/shared/warp_roles.cuh"
+#include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_specialized {
 namespace {
@@ -226,7 +227,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                           .b_extent = n,
                           .b_depth = kBoxDepth,
                           .l2_promotion = tma::L2Promotion::b128};  // with b256 the next stage comes too
-    const Job job{.parts = make_specialized_job<n>(call, boxes), .order = TileOrder(call.problem, kSpecializedRows, n)};
+    const Job job{.parts = make_specialized_job<n>(call, boxes),
+                  .order = order_of_tiles(call.problem, kSpecializedRows, n)};
     const LaunchShape shape{.grid = job.order.grid(call.problem.batch),
                             .block = kSpecializedThreads,
                             .shared_bytes = sizeof(Storage<n>),

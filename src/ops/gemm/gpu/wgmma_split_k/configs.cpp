@@ -11,37 +11,38 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-constexpr int kMostBlocks = 4;             // per multiprocessor: with more tiles wgmma_persistent has less to start
+constexpr int kMostWaves = 2;              // with more wgmma_persistent has less to start
 constexpr std::int64_t kShortK = 256;      // so few stages that several blocks fit on a multiprocessor
 constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
+
+struct Tile {
+  int rows, columns, most_splits;
+};
+/// Any width where B runs along K, else whole panels of 64.
+constexpr Tile kTiles[] = {{64, 32, 8},  {64, 48, 1},  {64, 64, 8},   {64, 80, 1},   {64, 96, 1}, {64, 128, 4},
+                           {128, 80, 1}, {128, 96, 2}, {128, 128, 1}, {128, 160, 2}, {192, 80, 1}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped) {
   const bool k_major = product.b.order != Order::row;
-  const auto add = [&](int rows, int columns) {
-    const int most = columns <= 64 ? 8 : columns <= 128 ? 4 : 3;
+  const auto add = [&](const Tile& tile) {
     for (const int splits : {1, 2, 3, 4, 8}) {
-      const Config config{.rows = rows, .columns = columns, .splits = splits, .swapped = swapped};
+      const Config config{.rows = tile.rows, .columns = tile.columns, .splits = splits, .swapped = swapped};
       const std::int64_t blocks = tile_count(config, product);
+      const int at_once = device.multiprocessors * (tile.columns <= 32 ? 2 : 1);
       // Blocks that wait for others of their cluster should all run at once.
-      const bool fits = splits == 1 ? product.k <= kShortK || blocks <= device.multiprocessors * kMostBlocks
-                                    : blocks <= device.multiprocessors * (columns <= 32 ? 2 : 1);
-      if (splits > most || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
+      const bool fits = (splits == 1 && product.k <= kShortK) || blocks <= at_once * (splits == 1 ? kMostWaves : 1);
+      if (splits > tile.most_splits || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
+      // wgmma_deep_stages has this tile.
+      if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
+        continue;
       made.push_back(config);
     }
   };
-  if (k_major && product.n <= 16) return add(64, 16);
-  if (k_major && product.n <= 32) return add(64, 32);
-  // Which tiles are ever the fastest differs: h100/gemm_choices.json.
-  if (swapped) {
-    add(64, 64);
-    add(64, 128);
-    if (k_major) add(128, 160);
-  } else {
-    add(128, 128);
-    if (k_major) add(64, 96);
-  }
-  if (k_major) add(128, 96);
+  if (k_major && product.n <= 16) return add({64, 16, 8});
+  if (k_major && product.n <= 32) return add({64, 32, 8});
+  for (const Tile& tile : kTiles)
+    if (k_major || (tile.columns % 64 == 0 && tile.rows <= 128)) add(tile);
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
-// Version 10: split-K over a cluster of up to eight blocks, for products with few tiles: few rows, or a long K. What is
-// new against version 8: two, three, four or eight blocks share a tile's K, tiles are 64 or 128 high and 16 to 192
-// wide, a short K asks for few stages, so that several blocks fit on a multiprocessor, and a product of few rows is
-// computed as D^T = B^T A^T, so that its weights fill the tensor cores' 64 rows and its rows cost a narrow tile. Each
-// warpgroup's fragments of 8 columns are shared out among the blocks: a block receives those that it finishes from all
-// others through distributed shared memory and adds them to its own in their order, so the bits are the same in every
-// run. A plain D is stored by unrolled code, a plain D^T by way of shared memory (docs/findings/gemm.md, G22).
+// Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products with few
+// tiles. What is new against version 3: the consumers fetch the first 128 of k by cp.async, which needs neither
+// barriers nor maps (docs/findings/gemm.md, G6); tiles of 64, 128 or 192 rows and 16 to 160 columns, one of which fills
+// the multiprocessors; and split-K over a cluster of up to eight blocks. Each warpgroup's fragments of 8 columns are
+// shared out among the blocks: a block receives those that it finishes from all others through distributed shared
+// memory and adds them to its own in their order, so the bits are the same in every run. A product of few rows is
+// computed as D^T = B^T A^T. A short K asks for few stages, so that several blocks fit on a multiprocessor. A plain D
+// is stored by unrolled code, a plain D^T by way of shared memory (G22).
 #include <algorithm>
 
 #include "device/cluster.cuh"
+#include "device/fence.cuh"
 #include "device/matrix.cuh"
+#include "ops/gemm/shared/chunk_loads.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
@@ -17,29 +20,27 @@
 namespace tmaops::ops::gemm::wgmma_split_k {
 namespace {
 
+constexpr int kRingReady = 1, kCopiesIssued = 2, kConsumersOnly = 3;  // named barriers
+constexpr int kCopiedTiles = 2;                                       // of kDepth, by cp.async
+
 /// What follows from the extents of a tile.
 template <int rows, int n>
 struct Shape {
   static constexpr int groups = rows / 64;  // consumer warpgroups
   static constexpr int consumers = groups * device::kWarpgroupThreads;
   static constexpr int threads = consumers + device::kWarpThreads;
-  static constexpr int halves = rows == 64 ? kHalves : 1;  // products of kDepth in a stage
-  static constexpr int atoms = n / 8;                      // fragments of 8 columns, four sums a thread
-  static constexpr int most_splits = n <= 64 ? 8 : n <= 128 ? 4 : 3;
-  static constexpr int blocks = n <= 32 ? 2 : 1;  // per multiprocessor: a wider tile needs the stages of both
+  /// Products of kDepth in a stage. A load takes the thread that issues it longer than so small a tile's product.
+  static constexpr int halves = rows == 64 && n <= 96 ? kHalves : 1;
+  static constexpr int copied = kCopiedTiles / halves;  // stages
+  static constexpr int atoms = n / 8;                   // fragments of 8 columns, four sums a thread
+  /// Per multiprocessor, where K is short.
+  static constexpr int blocks = n > 96 ? 1 : rows == 64 ? 3 : rows == 128 ? 2 : 1;
 };
 
 /// Fragments that the block of a cluster of `splits` finishes at most.
 __host__ __device__ constexpr int kept_atoms(int atoms, int splits) { return (atoms + splits - 1) / splits; }
 
-/// Fragments that a block receives at most.
-constexpr int most_received(int atoms, int most_splits) {
-  int most = 1;
-  for (const int splits : {2, 3, 4, 8})
-    if (splits <= most_splits) most = std::max(most, (splits - 1) * kept_atoms(atoms, splits));
-  return most;
-}
-
+/// The ring, and behind it what other blocks send.
 template <int rows, int n>
 struct Storage {
   using Of = Shape<rows, n>;
@@ -47,19 +48,35 @@ struct Storage {
     unsigned char a[Of::halves][rows * kRowBytes];
     unsigned char b[Of::halves][n * kRowBytes];
   };
-  static constexpr int received = most_received(Of::atoms, Of::most_splits);
-  static constexpr int received_bytes = received * Of::consumers * 16;
-  static constexpr int room = (Of::blocks == 2 ? 112 << 10 : 225 << 10) - received_bytes;
-  static constexpr int stages = std::min(8, room / static_cast<int>(sizeof(Stage)));
-  static_assert(stages >= 3);
+  using Received = uint4[Of::consumers];  // a fragment's four sums of each thread
+  static constexpr int room = 224 << 10;
+  static constexpr int stages = std::min(16, room / static_cast<int>(sizeof(Stage)));
   device::Ring<stages> ring;
   device::Barrier all_received;
-  uint4 from_others[received][Of::consumers];  // four sums each
-  alignas(1024) Stage stage[stages];           // last: a short K asks for as many as it has
+  alignas(1024) Stage stage[stages];
 
-  static int bytes(std::int64_t needed) {
-    const std::int64_t spared = std::max<std::int64_t>(stages - std::max<std::int64_t>(needed, 2), 0);
-    return static_cast<int>(sizeof(Storage) - spared * sizeof(Stage));
+  static int received_bytes(int splits) {
+    return (splits - 1) * kept_atoms(Of::atoms, splits) * static_cast<int>(sizeof(Received));
+  }
+  /// Stages for a block that needs `needed`, at least the copied ones. `blocks`: that share a multiprocessor.
+  static int ring_stages(int splits, std::int64_t needed, int blocks) {
+    const std::int64_t fit = (room / blocks - received_bytes(splits)) / static_cast<std::int64_t>(sizeof(Stage));
+    return static_cast<int>(std::clamp<std::int64_t>(needed, 2, std::min<std::int64_t>(stages, fit)));
+  }
+  static int bytes(int splits, int ring_stages) {
+    return static_cast<int>(sizeof(Storage) - (stages - ring_stages) * sizeof(Stage)) + received_bytes(splits);
+  }
+};
+
+/// In a ring of so many stages as fit.
+struct Place {
+  int stage;
+  std::uint32_t phase = 0;
+  __device__ __forceinline__ void advance(int stages) {
+    if (++stage == stages) {
+      stage = 0;
+      phase ^= 1u;
+    }
   }
 };
 
@@ -68,8 +85,11 @@ struct Job {
   tma::TensorMap map_b;
   TensorOperand a;
   TensorOperand b;
+  ThreadOperand thread_a;
+  ThreadOperand thread_b;
   TileOrder order;
   int splits = 1;                              // blocks of a cluster
+  int ring = 0;                                // stages
   int stages_each = 0;                         // of a block, at least one
   int one_more = 0;                            // blocks that have one stage more
   float a_evict_first = 0, b_evict_first = 0;  // parts
@@ -161,6 +181,29 @@ __device__ __forceinline__ void store_rows(const Epilogue& epilogue, const float
   }
 }
 
+/// All of a warp's fragments to a row-major D. Of 16 columns left over each of four threads writes a piece.
+template <int n>
+__device__ __forceinline__ void store_all_rows(const Epilogue& epilogue, const float (&accumulators)[n / 2], int row,
+                                               int column, std::int64_t batch) {
+  constexpr int kWhole = n / 32 * 32;
+  if constexpr (kWhole > 0)
+    store_directly<kWhole>(epilogue, reinterpret_cast<const float(&)[kWhole / 2]>(accumulators), row, column, batch);
+  if constexpr (kWhole < n) {
+    const float* const from = accumulators + kWhole / 2;
+    std::uint32_t word[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) word[i] = pack(from[2 * i], from[2 * i + 1], epilogue.d_dtype);
+    const int in_four = device::lane_index() % 4;
+    exchange_in_four(word, in_four);
+    row += device::lane_index() / 4 + in_four % 2 * 8;
+    column += kWhole + in_four / 2 * 8;
+    if (row < epilogue.rows && column < epilogue.columns)
+      device::store_16(
+          static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + row * epilogue.d_row_stride + column,
+          make_uint4(word[0], word[1], word[2], word[3]));
+  }
+}
+
 /// A warp's fragments from `first` on, before `end`, to a column-major D: through `staging`, where the 16 rows of a
 /// column are 32 bytes.
 template <int atoms>
@@ -193,14 +236,13 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     kernel(const __grid_constant__ Job job) {
   using Of = Shape<rows, n>;
   using Shared = Storage<rows, n>;
-  constexpr int kStages = Shared::stages;
   constexpr int kStageDepth = Of::halves * kDepth;
   Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   device::let_next_kernel_start();
   const int splits = job.splits;
-  const TilePosition tile(job.order, device::cluster_index());
+  const TilePosition tile(job.order, splits == 1 ? blockIdx.x : device::cluster_index());
   if (!tile.inside(job.order)) return;  // all blocks of the cluster
-  const int rank = static_cast<int>(device::cluster_rank());
+  const int rank = splits == 1 ? 0 : static_cast<int>(device::cluster_rank());
   const int row = tile.row * rows;
   const int column = tile.column * n;
   const int batch = static_cast<int>(blockIdx.z);
@@ -211,32 +253,41 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   const int end_kept = min(first_kept + kept, Of::atoms);
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = device::warp_index();
-
-  if (thread == Of::consumers) {
-    device::prefetch_tensor_map(&job.map_a);
-    device::prefetch_tensor_map(&job.map_b);
-    shared.ring.init(1, Of::consumers / device::kWarpThreads);
-    device::init_barrier(shared.all_received, 1);
-    device::fence_barrier_init();
-    device::arrive_expect_bytes(
-        shared.all_received, static_cast<std::uint32_t>((splits - 1) * (end_kept - first_kept) * Of::consumers * 16));
-  }
-  __syncthreads();
-  if (splits > 1) device::cluster_arrive_relaxed();  // the barriers are ready
-  device::wait_for_previous_kernel();
+  Place place{Of::copied};
 
   if (thread >= Of::consumers) {
-    if (device::elect_one()) {
+    const bool fetches = device::elect_one();
+    if (fetches) {
+      device::prefetch_tensor_map(&job.map_a);
+      device::prefetch_tensor_map(&job.map_b);
+      shared.ring.init(1, Of::consumers / device::kWarpThreads);
+      if (splits > 1) {
+        device::init_barrier(shared.all_received, 1);
+        device::fence_barrier_init();
+        device::arrive_expect_bytes(
+            shared.all_received,
+            static_cast<std::uint32_t>((splits - 1) * (end_kept - first_kept) * sizeof(typename Shared::Received)));
+      }
+    }
+    __syncwarp();
+    if (splits > 1) device::cluster_arrive_relaxed();  // `all_received` is ready
+    device::arrive_threads<kRingReady>(Of::threads);
+    device::wait_for_previous_kernel();
+    // The first k-tiles are to be served first, but where a cluster reads a long K the memory is.
+    if (splits == 1) device::sync_threads<kCopiesIssued>(Of::threads);
+    if (fetches) {
       const device::CacheHint hint_a = hint_of(job.a_evict_first);
       const device::CacheHint hint_b = hint_of(job.b_evict_first);
-      device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
-      for (int k_tile = first; k_tile < last; ++k_tile) {
-        const int stage = producer.acquire();
+      for (int k_tile = first + Of::copied; k_tile < last; ++k_tile) {
+        device::Barrier& full = shared.ring.full[place.stage];
+        device::wait(shared.ring.empty[place.stage], place.phase ^ 1u, {"an empty stage", place.stage});
+        device::arrive_expect_bytes(full, sizeof(typename Shared::Stage));
+        typename Shared::Stage& stage = shared.stage[place.stage];
         const int k = k_tile * kStageDepth;
-        producer.expect(stage, sizeof(typename Shared::Stage));
-        load_part<a_major, rows>(shared.stage[stage].a, job.map_a, job.a, row, k, batch, producer.full(stage), hint_a);
-        load_part<b_major, n>(shared.stage[stage].b, job.map_b, job.b, column, k, batch, producer.full(stage), hint_b);
+        load_part<a_major, rows>(stage.a, job.map_a, job.a, row, k, batch, full, hint_a);
+        load_part<b_major, n>(stage.b, job.map_b, job.b, column, k, batch, full, hint_b);
+        place.advance(job.ring);
       }
     }
     __syncwarp();
@@ -244,22 +295,69 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     return;
   }
 
-  float accumulators[n / 2];
-  device::Consumer<kStages> consumer(shared.ring);
+  if (splits > 1) device::cluster_arrive_relaxed();
   const int group = warp / 4;
+  const int in_group = thread % device::kWarpgroupThreads;
+  const int k = first * kStageDepth;
+  // What lies behind K is zero, and multiplied too: the compiler serialises products behind a branch.
+  ChunkTile<a_major, 64, device::kWarpgroupThreads> a(job.thread_a,
+                                                      job.thread_a.data + batch * job.thread_a.batch_stride,
+                                                      row + group * 64, k, k + kCopiedTiles * kDepth, in_group);
+  ChunkTile<b_major, n, device::kWarpgroupThreads> b(
+      job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column,
+      k + (Of::groups > 1 ? group * kDepth : 0), k + kCopiedTiles * kDepth, in_group);
+  device::wait_for_previous_kernel();
+  const bool whole = a.whole() && b.whole();
+#pragma unroll
+  for (int i = 0; i < kCopiedTiles; ++i) {
+    typename Shared::Stage& to = shared.stage[i / Of::halves];
+    unsigned char* const to_a = to.a[i % Of::halves] + group * kPanelBytes;
+    unsigned char* const to_b = to.b[i % Of::halves];
+    const bool fetches_b = Of::groups == 1 || group == i;
+    if (whole) {
+      a.fetch_whole(to_a);
+      if (fetches_b) b.fetch_whole(to_b);
+    } else {
+      a.fetch_edge(to_a);
+      if (fetches_b) b.fetch_edge(to_b);
+    }
+    device::commit_copies();
+  }
+  if (splits == 1) device::arrive_threads<kCopiesIssued>(Of::threads);
+  device::sync_threads<kRingReady>(Of::threads);
+  if (thread < Of::copied) device::arrive(shared.ring.full[thread]);  // so that rounds count as everywhere
+
+  float accumulators[n / 2];
   const int lane = device::lane_index();
-  int previous = -1;
+  const auto release = [&](int stage) {
+    if (lane == 0) device::arrive(shared.ring.empty[stage]);
+  };
+  const auto multiply = [&](int stage, int half, bool accumulate) {
+    multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half] + group * kPanelBytes,
+                                           shared.stage[stage].b[half], accumulate);
+  };
+#pragma unroll
+  for (int i = 0; i < kCopiedTiles; ++i) {
+    i == 0 ? device::wait_copies<1>() : device::wait_copies<0>();
+    device::fence_async_shared();
+    device::sync_threads<kConsumersOnly>(Of::consumers);
+    multiply(i / Of::halves, i % Of::halves, i > 0);
+  }
+  int previous = Of::copied - 1;
+  if constexpr (Of::copied > 1) {
+    device::wgmma_wait<1>();
+    release(0);
+  }
 #pragma unroll 1
-  for (int k_tile = first; k_tile < last; ++k_tile) {
-    const int stage = consumer.acquire();
+  for (int k_tile = first + Of::copied; k_tile < last; ++k_tile) {
+    device::wait(shared.ring.full[place.stage], place.phase, {"a full stage", place.stage});
     __syncwarp();
 #pragma unroll
-    for (int half = 0; half < Of::halves; ++half)
-      multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half] + group * kPanelBytes,
-                                             shared.stage[stage].b[half], k_tile > first || half > 0);
+    for (int half = 0; half < Of::halves; ++half) multiply(place.stage, half, true);
     device::wgmma_wait<Of::halves>();
-    if (previous >= 0 && lane == 0) consumer.release(previous);
-    previous = stage;
+    release(previous);
+    previous = place.stage;
+    place.advance(job.ring);
   }
   device::wgmma_wait<0>();
   device::pin_registers(accumulators);
@@ -267,13 +365,13 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   if (splits > 1) {
     device::cluster_wait();
     // Barriers that count bytes, not those of the cluster: ordering by these flushes and empties the L1.
-    int owner = 0;
-    int of_owner = 0;
+    auto* const from_others = reinterpret_cast<typename Shared::Received*>(&shared.stage[job.ring]);
+    int owner = 0, of_owner = 0;
 #pragma unroll
     for (int atom = 0; atom < Of::atoms; ++atom) {
       if (owner != rank) {
         const float* sums = accumulators + 4 * atom;
-        device::store_async(&shared.from_others[(rank - (rank > owner ? 1 : 0)) * kept + of_owner][thread],
+        device::store_async(&from_others[(rank - (rank > owner ? 1 : 0)) * kept + of_owner][thread],
                             make_uint4(__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
                                        __float_as_uint(sums[3])),
                             shared.all_received, static_cast<std::uint32_t>(owner));
@@ -288,7 +386,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     for (int atom = 0; atom < Of::atoms; ++atom) {
       if (atom < first_kept || atom >= end_kept) continue;
       for (int from = 0; from < splits - 1; ++from) {
-        const uint4 sent = shared.from_others[from * kept + atom - first_kept][thread];
+        const uint4 sent = from_others[from * kept + atom - first_kept][thread];
         accumulators[4 * atom] += __uint_as_float(sent.x);
         accumulators[4 * atom + 1] += __uint_as_float(sent.y);
         accumulators[4 * atom + 2] += __uint_as_float(sent.z);
@@ -299,9 +397,11 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   const int warp_row = row + warp * kStagedRows;
   const int own_row = warp_row + lane / 4;
   if (job.direct && job.swapped) {
-    device::sync_threads<1>(Of::consumers);  // no product reads the stages any more
+    device::sync_threads<kConsumersOnly>(Of::consumers);  // no product reads the stages any more
     store_columns<Of::atoms>(job.epilogue, accumulators, shared.stage[0].a[0] + warp * (n * 2 * kStagedRows),
                              first_kept, end_kept, warp_row, column, batch);
+  } else if (job.direct && splits == 1) {
+    store_all_rows<n>(job.epilogue, accumulators, warp_row, column, batch);
   } else if (job.direct) {
     store_rows<n>(job.epilogue, accumulators, first_kept, end_kept, warp_row, column, batch);
   } else {
@@ -330,9 +430,13 @@ void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
     if constexpr (b == Major::k) {
       if (is(64, 16)) return fn.template operator()<T, 64, 16, a, b>();
       if (is(64, 32)) return fn.template operator()<T, 64, 32, a, b>();
+      if (is(64, 48)) return fn.template operator()<T, 64, 48, a, b>();
+      if (is(64, 80)) return fn.template operator()<T, 64, 80, a, b>();
       if (is(64, 96)) return fn.template operator()<T, 64, 96, a, b>();
+      if (is(128, 80)) return fn.template operator()<T, 128, 80, a, b>();
       if (is(128, 96)) return fn.template operator()<T, 128, 96, a, b>();
       if (is(128, 160)) return fn.template operator()<T, 128, 160, a, b>();
+      if (is(192, 80)) return fn.template operator()<T, 192, 80, a, b>();
     }
     if (is(64, 64)) return fn.template operator()<T, 64, 64, a, b>();
     if (is(64, 128)) return fn.template operator()<T, 64, 128, a, b>();
@@ -352,14 +456,19 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     MappedOperand a = Of::halves == kHalves ? map_deep_a(call) : map_a(call, rows);
     MappedOperand b = Of::halves == kHalves ? map_deep_b(call, n) : map_b(call, n);
     a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
-    const TileOrder order(problem, rows, n);
+    const TileOrder order = order_of_tiles(problem, rows, n);
     const int stages = call.k_tiles(Of::halves * kDepth);
+    const bool pairs = n <= 32 && tile_count(config, problem) > device_info(problem.device).multiprocessors;
+    const int ring = Storage<rows, n>::ring_stages(config.splits, ceil_div(stages, config.splits), pairs ? 2 : 1);
     const Job job{.map_a = tma::encode_valid(a.spec, problem.device.index),
                   .map_b = tma::encode_valid(b.spec, problem.device.index),
                   .a = a.operand,
                   .b = b.operand,
+                  .thread_a = thread_a(call),
+                  .thread_b = thread_b(call),
                   .order = order,
                   .splits = config.splits,
+                  .ring = ring,
                   .stages_each = stages / config.splits,
                   .one_more = stages % config.splits,
                   .a_evict_first = part_to_evict_first(problem, problem.a, order.tile_columns),
@@ -370,7 +479,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                   .epilogue = call.epilogue()};
     LaunchShape shape{.grid = order.grid(problem.batch),
                       .block = Of::threads,
-                      .shared_bytes = Storage<rows, n>::bytes(ceil_div(stages, config.splits)),
+                      .shared_bytes = Storage<rows, n>::bytes(config.splits, ring),
                       .cluster = static_cast<unsigned>(config.splits),
                       .dependent = arguments.dependent_launch};
     shape.grid.x *= shape.cluster;
