@@ -82,7 +82,7 @@ SOURCES = {
         "h100/gemm.json",
         lambda row: row["case"] == "RC 2048" and row["temperature"] == "hot" and row["implementation"] in STEPS,
     ),
-    "gemm_distribution": ("h100/gemm_choices.json", lambda row: True),
+    "gemm_distribution": ("h200/gemm_choices.json", lambda row: True),
 }
 
 
@@ -132,7 +132,7 @@ def gemm_ratios(peer):
 
     The shipped choice is the fastest over the types: a line of measured.inc says it where the costs choose another one.
     """
-    products = kept_products(ROOT / "results/h100/gemm_choices.json")
+    products = kept_products(ROOT / "results/h200/gemm_choices.json")
     chosen = fastest_choices(products)
     return [[*extents(one["case"]), one["us"][peer] / one["us"][chosen[one["case"]]]] for one in products]
 
