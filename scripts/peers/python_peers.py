@@ -182,8 +182,9 @@ class Case:
 
 
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
-def grid_sample_chain(value, locations, weights, levels):
-    """The usual fallback of detectors without a compiled operator: one grid_sample per level.
+def grid_sample_chain(value, locations, weights, levels, points=None):
+    """The usual fallback of detectors without a compiled operator: one grid_sample per level. `points`: of each level,
+    where these differ.
 
     16-bit tensors are computed in f32, as detectors do: in 16 bits the coordinates alone are wrong by up to half a pixel,
     and the CPU's f16 grid_sample of PyTorch 2.13 returns NaN on these shapes.
@@ -192,18 +193,21 @@ def grid_sample_chain(value, locations, weights, levels):
     if dtype in (torch.float16, torch.bfloat16):
         value, locations, weights = value.float(), locations.float(), weights.float()
     batch, _, heads, channels = value.shape
-    queries, points = locations.shape[1], locations.shape[4]
-    grids = 2 * locations - 1
+    queries = locations.shape[1]
+    if points is None:
+        points = [locations.shape[4]] * len(levels)
+        locations, weights = locations.flatten(3, 4), weights.flatten(3, 4)
+    grids = (2 * locations - 1).split(points, dim=3)
     sampled = []
     for index, part in enumerate(value.split([h * w for h, w in levels], dim=1)):
         height, width = levels[index]
         image = part.flatten(2).transpose(1, 2).reshape(batch * heads, channels, height, width)
-        grid = grids[:, :, :, index].transpose(1, 2).flatten(0, 1)
+        grid = grids[index].transpose(1, 2).flatten(0, 1)
         sampled.append(
             torch.nn.functional.grid_sample(image, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
         )
-    weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, len(levels) * points)
-    output = (torch.stack(sampled, dim=-2).flatten(-2) * weights).sum(-1)
+    weights = weights.transpose(1, 2).reshape(batch * heads, 1, queries, sum(points))
+    output = (torch.cat(sampled, dim=-1) * weights).sum(-1)
     return output.view(batch, heads * channels, queries).transpose(1, 2).contiguous().to(dtype)
 
 
@@ -479,6 +483,11 @@ def make(case, peer):
         if case.dtypes["value"] != case.dtypes.get("output", case.dtypes.get("grad_output")):
             raise Refused("an output of the value's type")
         maker = make_ms_deform_attn if case.operator == "ms_deform_attn" else make_ms_deform_attn_backward
+        points = case.parameters.level_points
+        if points:
+            if peer not in ("grid_sample", "torch_compile"):
+                raise Refused("as many points in every level")
+            return maker(case, compiled(functools.partial(grid_sample_chain, points=points)))
         if peer == "triton":
             return maker(case, published_triton_kernel())
         if peer.startswith("deformops_"):

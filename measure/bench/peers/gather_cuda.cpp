@@ -21,6 +21,7 @@ GatherShape shape_of(const Workload& workload) {
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["sampling"] != "bilinear") peer_refuses("gather", "bilinear sampling");
   if (parameters["fused"] != "none") peer_refuses("gather", "nothing fused in: it reads the locations as they are");
+  if (!parameters["level_points"].empty()) peer_refuses("gather", "as many points in every level");
   const auto row_bytes = static_cast<std::size_t>(value.shape[3]) * size_of(value.dtype);
   if (row_bytes % kChunkBytes != 0) peer_refuses("gather", "rows of a multiple of 16 bytes");
   if (parameters["levels"].size() > kGatherMostLevels) peer_refuses("gather", "at most 8 levels");

@@ -19,12 +19,21 @@ namespace {
 
 using Case = MsDeformAttnCase;
 
+/// Locations of some queries and heads: level by level, or in one row where levels have different numbers of points.
+Layout location_layout(const Case& c, std::int64_t batch, std::int64_t queries, std::int64_t heads) {
+  if (!c.level_points.empty()) return Layout::contiguous({batch, queries, heads, c.row_points(), 2});
+  return Layout::contiguous({batch, queries, heads, static_cast<std::int64_t>(c.levels.size()), c.points, 2});
+}
+Layout weight_layout(const Case& c, std::int64_t batch, std::int64_t queries, std::int64_t heads) {
+  if (!c.level_points.empty()) return Layout::contiguous({batch, queries, heads, c.row_points()});
+  return Layout::contiguous({batch, queries, heads, static_cast<std::int64_t>(c.levels.size()), c.points});
+}
+
 std::vector<TensorSpec> tensors(const Case& c) {
   const auto levels = static_cast<std::int64_t>(c.levels.size());
-  std::vector<TensorSpec> all{
-      {"value", c.dtype, Layout::contiguous({c.batch, c.value_length(), c.heads, c.channels})},
-      {"sampling_locations", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points, 2})},
-      {"attention_weights", c.location_dtype, Layout::contiguous({c.batch, c.queries, c.heads, levels, c.points})}};
+  std::vector<TensorSpec> all{{"value", c.dtype, Layout::contiguous({c.batch, c.value_length(), c.heads, c.channels})},
+                              {"sampling_locations", c.location_dtype, location_layout(c, c.batch, c.queries, c.heads)},
+                              {"attention_weights", c.location_dtype, weight_layout(c, c.batch, c.queries, c.heads)}};
   const Layout output = Layout::contiguous({c.batch, c.queries, c.heads * c.channels});
   if (c.fused.reference_components != 0)
     all.push_back({"reference_points", c.location_dtype,
@@ -52,7 +61,7 @@ CaseInfo describe(const Settings& problem, const Case& c, Device device) {
   // Per sample and channel 4 multiply-adds; backward the same for the value's gradient and twice for the weights'. With
   // nearest sampling 1, and backward the same for each of the two gradients.
   const double samples = static_cast<double>(c.batch) * static_cast<double>(c.queries) * static_cast<double>(c.heads) *
-                         static_cast<double>(c.levels.size()) * static_cast<double>(c.points);
+                         static_cast<double>(c.row_points());
   const bool nearest = c.sampling == Sampling::nearest;
   const double operations = c.backward ? (nearest ? 4.0 : 24.0) : (nearest ? 2.0 : 8.0);
   made.flops = samples * static_cast<double>(c.channels) * operations;
@@ -79,6 +88,7 @@ class MsDeformAttnWorkload : public Workload {
     auto levels = nlohmann::json::array();
     for (const LevelShape& level : case_.levels) levels.push_back({level.height, level.width});
     return {{"levels", levels},
+            {"level_points", case_.level_points},
             {"sampling", case_.sampling == Sampling::nearest ? "nearest" : "bilinear"},
             {"direction", case_.backward ? "backward" : "forward"},
             {"fused", case_.fused.text()},
@@ -111,6 +121,7 @@ class MsDeformAttnWorkload : public Workload {
     MsDeformAttnOptions made;
     made.dependent_launch = launch == Launch::dependent;
     made.sampling = case_.sampling;
+    made.points_per_level = case_.level_points;
     made.deterministic = case_.deterministic;
     made.softmax = case_.fused.softmax;
     made.offset_scale = case_.fused.offset_scale;
@@ -204,8 +215,8 @@ void expect_rows(Expected& expected, const Buffer& values, const std::vector<std
 std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed, double work) const {
   Random random(seed, 77);
   const auto levels = static_cast<std::int64_t>(case_.levels.size());
-  const std::int64_t width = case_.heads * case_.channels;           // of one pixel of value, and of one query's output
-  const std::int64_t samples = case_.heads * levels * case_.points;  // of one query
+  const std::int64_t width = case_.heads * case_.channels;        // of one pixel of value, and of one query's output
+  const std::int64_t samples = case_.heads * case_.row_points();  // of one query
   const std::int64_t length = case_.value_length();
   const auto queries =
       static_cast<std::int64_t>(work / static_cast<double>(std::max<std::int64_t>(1, samples * case_.channels * 4)));
@@ -229,10 +240,8 @@ std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed
     for (std::int64_t i = 0; i < length; ++i) pixels.push_back((n * length + i) * width);
     const Buffer value =
         exact_rows(tensor("value", 0), pixels, width, Layout::contiguous({1, length, case_.heads, case_.channels}));
-    const Buffer locations =
-        rows("sampling_locations", samples * 2, Layout::contiguous({1, count, case_.heads, levels, case_.points, 2}));
-    const Buffer weights =
-        rows("attention_weights", samples, Layout::contiguous({1, count, case_.heads, levels, case_.points}));
+    const Buffer locations = rows("sampling_locations", samples * 2, location_layout(case_, 1, count, case_.heads));
+    const Buffer weights = rows("attention_weights", samples, weight_layout(case_, 1, count, case_.heads));
     const Buffer want(DType::f64, Layout::contiguous({1, count, width}));
     MsDeformAttnOptions some = options("reference", 0);
     const std::int64_t components = case_.fused.reference_components;
@@ -253,8 +262,7 @@ std::vector<Expected> MsDeformAttnWorkload::reference_forward(std::uint64_t seed
 
 std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t seed, double work) const {
   Random random(seed, 77);
-  const auto levels = static_cast<std::int64_t>(case_.levels.size());
-  const std::int64_t group = levels * case_.points;  // samples of one query and head
+  const std::int64_t group = case_.row_points();  // samples of one query and head
   const std::int64_t length = case_.length();
   const std::int64_t pair_work = std::max<std::int64_t>(1, case_.queries * group * case_.channels * 12);
   std::vector<Expected> all{
@@ -277,16 +285,16 @@ std::vector<Expected> MsDeformAttnWorkload::reference_backward(std::uint64_t see
       return exact_rows(tensor(name, 0), starts(rows, run), run, layout);
     };
     const Layout value_layout = Layout::contiguous({count, length, 1, case_.channels});
-    const Layout location_layout = Layout::contiguous({count, case_.queries, 1, levels, case_.points, 2});
-    const Layout weight_layout = Layout::contiguous({count, case_.queries, 1, levels, case_.points});
+    const Layout of_locations = location_layout(case_, count, case_.queries, 1);
+    const Layout of_weights = weight_layout(case_, count, case_.queries, 1);
     const Buffer value = copy("value", length, case_.channels, value_layout);
-    const Buffer locations = copy("sampling_locations", case_.queries, group * 2, location_layout);
-    const Buffer weights = copy("attention_weights", case_.queries, group, weight_layout);
+    const Buffer locations = copy("sampling_locations", case_.queries, group * 2, of_locations);
+    const Buffer weights = copy("attention_weights", case_.queries, group, of_weights);
     const Buffer grad_output =
         copy("grad_output", case_.queries, case_.channels, Layout::contiguous({count, case_.queries, case_.channels}));
     const Buffer grad_value(DType::f64, value_layout);
-    const Buffer grad_locations(DType::f64, location_layout);
-    const Buffer grad_weights(DType::f64, weight_layout);
+    const Buffer grad_locations(DType::f64, of_locations);
+    const Buffer grad_weights(DType::f64, of_weights);
     ms_deform_attn_backward(value.view(), case_.levels, locations.view(), weights.view(), grad_output.view(),
                             {grad_value.view(), grad_locations.view(), grad_weights.view()},
                             options("reference_backward", 0));

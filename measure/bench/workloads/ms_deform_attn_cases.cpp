@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
 
 #include "core/fail.hpp"
@@ -80,6 +81,27 @@ void read_named(const Settings& problem, const Setting& setting, MsDeformAttnCas
   made.locations = locations == "detr" ? Locations::detr : Locations::uniform;
 }
 
+/// A number, or as many as there are levels: '3 6 3'. Returns it as names of cases have it.
+std::string read_points(const Settings& problem, MsDeformAttnCase& made) {
+  const Setting* setting = problem.find("points");
+  if (setting == nullptr || std::string_view(setting->value).find_first_of(", ") == std::string_view::npos) {
+    made.points = problem.integer("points", 4, 1, 1 << 12);
+    return std::to_string(made.points);
+  }
+  std::string_view text = setting->value;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find_first_of(", "));
+    text.remove_prefix(std::min(text.size(), one.size() + 1));
+    if (one.empty()) continue;
+    const auto number = parse_integer(one);
+    if (!number || *number < 0 || *number > 1 << 12) break;
+    made.level_points.push_back(static_cast<std::int32_t>(*number));
+  }
+  if (!text.empty() || made.level_points.size() != made.levels.size())
+    problem.fail(ErrorCode::bad_value, *setting, "a number, or one for each of the levels: '3 6 3'");
+  return joined(made.level_points, "+", [](std::int32_t number) { return std::to_string(number); });
+}
+
 void read_shape(const Settings& problem, MsDeformAttnCase& made) {
   const Setting* levels = problem.find("levels");
   if (levels == nullptr || !problem.has("queries"))
@@ -89,13 +111,13 @@ void read_shape(const Settings& problem, MsDeformAttnCase& made) {
   made.batch = problem.integer("batch", 1, 0, 1 << 20);
   made.heads = problem.integer("heads", 8, 1, 1 << 16);
   made.channels = problem.integer("channels", 32, 1, 1 << 16);
-  made.points = problem.integer("points", 4, 1, 1 << 12);
+  const std::string points_text = read_points(problem, made);
   made.queries = problem.integer("queries", 0, 0, std::int64_t{1} << 32);
   made.locations =
       problem.choice("locations", "uniform", {"uniform", "detr"}) == 1 ? Locations::detr : Locations::uniform;
   made.raster_queries = made.queries == made.length();
   made.name =
-      fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries, made.points,
+      fmt::format("N{} M{} D{} Lq{} P{} {}/{}", made.batch, made.heads, made.channels, made.queries, points_text,
                   levels_text(made.levels), made.locations == Locations::detr ? "detr" : "uniform");
 }
 
@@ -127,6 +149,11 @@ std::int64_t MsDeformAttnCase::length() const {
   std::int64_t total = 0;
   for (const LevelShape& level : levels) total += level.height * level.width;
   return total;
+}
+
+std::int64_t MsDeformAttnCase::row_points() const {
+  if (level_points.empty()) return static_cast<std::int64_t>(levels.size()) * points;
+  return std::accumulate(level_points.begin(), level_points.end(), std::int64_t{0});
 }
 
 std::int64_t MsDeformAttnCase::value_length() const {

@@ -33,7 +33,8 @@ struct MsDeformAttnCase {
   std::int64_t batch = 1;
   std::int64_t heads = 8;
   std::int64_t channels = 32;
-  std::int64_t points = 4;
+  std::int64_t points = 4;                   // of each level
+  std::vector<std::int32_t> level_points{};  // where levels have different numbers: instead of `points`
   std::int64_t queries = 0;
   std::vector<LevelShape> levels{};
   Locations locations = Locations::uniform;
@@ -47,6 +48,7 @@ struct MsDeformAttnCase {
   FusedSteps fused{};          // forward
 
   std::int64_t length() const;        // pixels of all levels
+  std::int64_t row_points() const;    // of all levels, of one query and head
   std::int64_t value_length() const;  // S: with the borders where there are any
 };
 

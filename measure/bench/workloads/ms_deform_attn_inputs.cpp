@@ -20,6 +20,10 @@ constexpr double kStepMargin = 1e-2;
 void fill_locations(const MsDeformAttnCase& c, const TensorView& locations, const TensorView& reference_points,
                     std::uint64_t seed) {
   const auto levels = static_cast<std::int64_t>(c.levels.size());
+  std::vector<std::size_t> level_of;  // of the points of a head
+  for (std::size_t l = 0; l < c.levels.size(); ++l)
+    level_of.insert(level_of.end(), static_cast<std::size_t>(c.level_points.empty() ? c.points : c.level_points[l]), l);
+  const std::int64_t points = c.row_points();
   // Raster order over the levels: pixel i of S is query i; a case with other queries starts over.
   std::vector<std::array<double, 2>> centres;
   for (const LevelShape& level : c.levels)
@@ -44,16 +48,18 @@ void fill_locations(const MsDeformAttnCase& c, const TensorView& locations, cons
           box[static_cast<std::size_t>(i)] = load(reference_points.dtype, reference_points.data, index);
         }
       }
-      std::int64_t at = row * c.heads * levels * c.points * 2;
-      for (std::int64_t sample = 0; sample < c.heads * levels * c.points; ++sample) {
-        const LevelShape& level = c.levels[static_cast<std::size_t>(sample / c.points % levels)];
+      std::int64_t at = row * c.heads * points * 2;
+      for (std::int64_t sample = 0; sample < c.heads * points; ++sample) {
+        const std::size_t l = level_of[static_cast<std::size_t>(sample % points)];
+        const LevelShape& level = c.levels[l];
+        const double level_points = static_cast<double>(c.level_points.empty() ? c.points : c.level_points[l]);
         for (std::size_t axis = 0; axis < 2; ++axis, ++at) {
           const auto extent = static_cast<double>(axis == 0 ? level.width : level.height);
           // What is stored is (location - origin) / unit: an offset where there are reference points.
           const double origin = components == 0 ? 0 : box[axis];
           const double unit = components == 0   ? 1
                               : components == 2 ? 1 / extent
-                                                : box[axis + 2] * c.fused.offset_scale / static_cast<double>(c.points);
+                                                : box[axis + 2] * c.fused.offset_scale / level_points;
           for (int attempt = 0; attempt < 8; ++attempt) {
             const double offset = random.normal() * random.uniform(2, 4) / extent;
             const double location = c.locations == Locations::uniform ? random.uniform() : centre[axis] + offset;
@@ -84,7 +90,7 @@ void fill_padding_mask(const MsDeformAttnCase& c, const TensorView& mask, std::u
 }
 
 void fill_attention_weights(const MsDeformAttnCase& c, const TensorView& weights, std::uint64_t seed) {
-  const std::int64_t group = static_cast<std::int64_t>(c.levels.size()) * c.points;
+  const std::int64_t group = c.row_points();
   parallel_for(c.batch * c.queries * c.heads, 64, [&](std::int64_t begin, std::int64_t end) {
     std::vector<double> numbers(static_cast<std::size_t>(group));
     for (std::int64_t row = begin; row < end; ++row) {
