@@ -99,26 +99,21 @@ Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceIn
 namespace ms_deform_attn_backward {
 namespace {
 
-/// Samples per pixel and head from which pixel_lists_backward is as fast as atomic additions or faster, for 16-bit
-/// values (docs/findings/ms_deform_attn.md, A17): encoders have 16.
-constexpr double kSamplesThatPay = 10;
-
-bool lists_pay(const Problem& problem) {
+/// Samples per pixel and head from which merged_atomics_backward pays (docs/findings/ms_deform_attn.md, A17). It shares
+/// the levels out, so that it fills more of the machine where vector_atomics_backward has so few threads.
+constexpr std::int64_t kSamplesThatPay = 4;
+constexpr std::int64_t kThreadsOfFew = 256;  // per multiprocessor
+double rank_of_merging(const Problem& problem, const DeviceInfo& device) {
   const ms_deform_attn::Problem& forward = problem.forward;
-  return problem.grad_value && size_of(forward.value_dtype) == 2 &&
-         static_cast<double>(forward.queries) * static_cast<double>(forward.points) >=
-             kSamplesThatPay * static_cast<double>(forward.length);
+  const std::int64_t threads = forward.batch * forward.queries * forward.heads * forward.channels / 4;
+  if (threads <= kThreadsOfFew * device.multiprocessors) return kBest;
+  return forward.queries * forward.points >= kSamplesThatPay * forward.length ? kBest : kUsual;
 }
 
-constexpr Rank<Problem> kRanks[] = {
-    {"vector_atomics_backward", usual},
-    {"pixel_lists_backward",
-     [](const Problem& problem, const DeviceInfo&) { return lists_pay(problem) ? kBest : kUsual; }},
-    {"warp_atomics_backward", usual},
-    {"fixed_point_backward", usual},
-    {"simd_backward", usual},
-    {"portable_backward", usual},
-    {"reference_backward", usual}};
+constexpr Rank<Problem> kRanks[] = {{"vector_atomics_backward", usual}, {"merged_atomics_backward", rank_of_merging},
+                                    {"pixel_lists_backward", usual},    {"warp_atomics_backward", usual},
+                                    {"fixed_point_backward", usual},    {"simd_backward", usual},
+                                    {"portable_backward", usual},       {"reference_backward", usual}};
 
 }  // namespace
 

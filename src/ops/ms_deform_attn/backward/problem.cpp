@@ -35,18 +35,6 @@ std::string Problem::text() const {
   return text + ", gradients: [" + wanted + "]}";
 }
 
-std::string Config::text() const {
-  switch (counting) {
-    case Counting::in_shared_memory:
-      return "counts in shared memory";
-    case Counting::in_global_memory:
-      return "counts in global memory";
-    case Counting::none:
-      break;
-  }
-  return {};
-}
-
 Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,
                      const ConstTensorView& sampling_locations, const ConstTensorView& attention_weights,
                      const ConstTensorView& grad_output, const MsDeformAttnGradients& gradients,

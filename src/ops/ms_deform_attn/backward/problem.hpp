@@ -40,16 +40,7 @@ struct Arguments {
   Workspace* workspace = nullptr;
 };
 
-/// How pixel_lists_backward counts the samples of its lists.
-enum class Counting : std::uint8_t { none, in_shared_memory, in_global_memory };
-
-/// How a variant is set up.
-struct Config {
-  Counting counting = Counting::none;  // none: not this variant's matter
-  /// "counts in shared memory"; empty for a variant with a single way.
-  std::string text() const;
-  friend bool operator==(const Config&, const Config&) = default;
-};
+using Config = OneWay;
 
 /// Checks every argument of ms_deform_attn_backward; throws Error as its header says.
 Problem make_problem(const ConstTensorView& value, std::span<const LevelShape> levels,

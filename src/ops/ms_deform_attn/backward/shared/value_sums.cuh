@@ -42,21 +42,6 @@ __global__ void __launch_bounds__(kBackwardThreads)
   }
 }
 
-/// Writes 0 to a gradient with gaps.
-template <class Sum>
-__global__ void __launch_bounds__(kBackwardThreads) clear_sums(const __grid_constant__ BackwardCall call) {
-  const Call& in = call.inputs;
-  const std::int64_t rows = call.batch * call.length * in.heads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBackwardThreads + threadIdx.x; i < rows;
-       i += static_cast<std::int64_t>(gridDim.x) * kBackwardThreads) {
-    const std::int64_t pixel = i / in.heads;
-    const std::int64_t n = pixel / call.length;
-    Sum* row = static_cast<Sum*>(const_cast<void*>(call.sums.data)) +
-               call.sums.at(n, pixel - n * call.length, i - pixel * in.heads);
-    for (std::int64_t d = 0; d < in.channels; ++d) row[d * call.sums.channel] = 0;
-  }
-}
-
 /// How a variant sums the value's gradient.
 struct SumsWanted {
   bool fixed = false;    // deterministic, in 64-bit integers
@@ -72,7 +57,7 @@ inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, con
   const ConstTensorView value = arguments.gradients.value;
   const DType sum_type = forward.value_dtype == DType::f64 ? DType::f64 : DType::f32;
   const bool holds_sums =
-      value.dtype == sum_type && (!wanted.aligned || (row_alignment(value) == 16 && value.strides[3] == 1));
+      value.dtype == sum_type && value.is_contiguous() && (!wanted.aligned || row_alignment(value) == 16);
   const std::size_t fixed_bytes = wanted.fixed ? static_cast<std::size_t>(count) * sizeof(long long) + 16 : 0;
   const std::size_t sum_bytes = static_cast<std::size_t>(count) * size_of(sum_type);
   const std::size_t scratch_bytes = fixed_bytes + (holds_sums ? 0 : sum_bytes);
@@ -92,10 +77,7 @@ inline void add_sums(Work& work, BackwardCall& call, const Problem& problem, con
     return;
   }
   call.sums = value_rows(value);
-  if (value.is_contiguous())
-    work.add_memset(arguments.gradients.value.data, 0, sum_bytes);
-  else
-    work.add(sum_type == DType::f64 ? clear_sums<double> : clear_sums<float>, rounds(count, forward.device), call);
+  work.add_memset(arguments.gradients.value.data, 0, sum_bytes);
 }
 
 /// What a variant takes as values: f64, too.

@@ -1,4 +1,4 @@
-// A kernel's body that takes every backward problem: one warp per item, its threads on the channels.
+// One warp per item, its threads on the channels: what takes every backward problem.
 #pragma once
 
 #include "ops/ms_deform_attn/backward/shared/footprint.cuh"
@@ -19,6 +19,36 @@ struct AtomicSums {
 /// Per multiprocessor, at least, of a kernel that runs warp_per_item.
 inline constexpr int kBlocksOfWarps = 2;
 inline constexpr int kWarpBits = 5;  // log2 of the threads of an item
+
+/// Largest finite magnitudes of grad_output and of the attention weights.
+template <class Value>
+__global__ void __launch_bounds__(kBackwardThreads) find_largest(const __grid_constant__ BackwardCall call) {
+  const Call& in = call.inputs;
+  float largest[2] = {0, 0};
+  const auto see = [](float& most, float one) {
+    if (fabsf(one) <= 3.402823466e38f) most = fmaxf(most, fabsf(one));
+  };
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * kBackwardWarps;
+  const int lane = device::lane_index();
+  for (std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kBackwardWarps + device::warp_index();
+       number < in.items; number += warps) {
+    const Item item = item_at(in, number);
+    const std::int64_t gradient_row = in.output.at(item.n, item.q, item.m);
+    for (std::int64_t d = lane; d < in.channels; d += device::kWarpThreads)
+      see(largest[0], read_gradient<Value>(in.output.data, call.grad_output, gradient_row + d * in.output.channel));
+    const std::int64_t weight_row = in.weights.row(item.n, item.q, item.m);
+    for (int l = 0; l < in.level_count; ++l) {
+      const DeviceLevel level = call.level(l);
+      for (std::int64_t p = lane; p < level.points; p += device::kWarpThreads)
+        see(largest[1], read_point<AnyType>(in.weights, weight_row + level.weight_at + p * in.weights.point));
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const unsigned most = __reduce_max_sync(0xffffffffu, __float_as_uint(largest[i]));
+    if (lane == 0) atomicMax(call.largest + i, most);
+  }
+}
 
 /// One warp per item, its threads on the channels; any strides and types. `call` is a parameter of the kernel.
 template <class Value, class Sums>

@@ -1,11 +1,13 @@
 // Version 4: adds to vector_atomics_backward that nothing is added to the value's gradient atomically: samples are
-// listed by pixel (integer counts instead of 4 D additions of f32 per sample), and a warp sums each pixel in registers.
-// Deterministic with integer sums, whatever the order of the lists. The gradients of locations and weights are made on
-// the way, and their kernel writes the lists.
+// listed by pixel (integer counts instead of 4 D additions of f32 per sample), and a warp sums each pixel in registers,
+// as integers: deterministic, whatever the order of the lists. The gradients of locations and weights are made on the
+// way, and their kernel writes the lists.
+#include <algorithm>
 #include <numeric>
 
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/points.cuh"
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/sums.cuh"
+#include "ops/ms_deform_attn/backward/shared/warp_per_item.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
@@ -18,6 +20,21 @@ constexpr int kMostStripPixels = 16;  // less than a warp's threads, which hold 
 constexpr int kPlacedPerThread = 8;
 constexpr int kFewestCountBits = 10;  // so that a term stays below 2^50 units, as FixedTotals needs
 
+constexpr std::int64_t kSamplesAtATime = 1 << 23;  // 160 MB of lists: an encoder's batch in one go
+
+std::int64_t samples_per_image(const ms_deform_attn::Problem& problem) {
+  return problem.queries * problem.heads * problem.points;
+}
+std::int64_t images_at_a_time(const ms_deform_attn::Problem& problem) {
+  return std::clamp<std::int64_t>(kSamplesAtATime / std::max<std::int64_t>(samples_per_image(problem), 1), 1,
+                                  std::max<std::int64_t>(problem.batch, 1));
+}
+std::int64_t lists_per_head(const ms_deform_attn::Problem& problem) {
+  std::int64_t lists = 0;
+  for (const ms_deform_attn::Level& level : problem.levels) lists += (level.height + 1) * (level.width + 1);
+  return lists;
+}
+
 /// What the kernels of one batch of images take.
 struct Setup {
   BackwardCall call{};
@@ -26,8 +43,6 @@ struct Setup {
   SumsTo to{};
   std::int64_t images = 1;        // at a time
   std::size_t counted_bytes = 0;  // Lists::total and ::counts
-  int parts = 0;                  // of the queries, where counts are in shared memory
-  int shared_bytes = 0;           // for the counts of the largest level
 };
 
 /// Levels with the longest lists first: their strips take longest.
@@ -35,13 +50,9 @@ void share_out(const ms_deform_attn::Problem& problem, Setup& made) {
   const auto samples = [&](const ms_deform_attn::Level& level) {
     return static_cast<double>(level.points * problem.queries) / static_cast<double>(level.height * level.width);
   };
-  std::vector<int> order(problem.levels.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto level_of = [&](int l) -> const ms_deform_attn::Level& {
-    return problem.levels[static_cast<std::size_t>(l)];
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return samples(level_of(a)) > samples(level_of(b)); });
+  std::vector<std::size_t> order(problem.levels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t l) { return samples(problem.levels[l]); });
   int first = 0;
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const ms_deform_attn::Level& level = problem.levels[l];
@@ -51,10 +62,10 @@ void share_out(const ms_deform_attn::Problem& problem, Setup& made) {
   made.lists.per_head = first;
   int warps = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const ms_deform_attn::Level& level = level_of(order[i]);
+    const ms_deform_attn::Level& level = problem.levels[order[i]];
     const double pixels = kVisitsPerStrip / std::max(2 * samples(level), 1.0);
     LevelStrips& strips = made.lists.strips[i];
-    strips.level = order[i];
+    strips.level = static_cast<int>(order[i]);
     strips.pixels = std::clamp(static_cast<int>(pixels), 1, kMostStripPixels);
     strips.row_strips = static_cast<int>((level.width + strips.pixels - 1) / strips.pixels);
     strips.first_warp = warps;
@@ -63,73 +74,26 @@ void share_out(const ms_deform_attn::Problem& problem, Setup& made) {
   made.to.warps = warps;
 }
 
-/// Parts of the queries so that blocks fill the machine once, two per multiprocessor.
-void set_parts(const ms_deform_attn::Problem& problem, Setup& made) {
-  constexpr std::int64_t kMostParts = 16;
-  const std::int64_t blocks = made.images * problem.heads * static_cast<std::int64_t>(problem.levels.size());
-  const std::int64_t parts = std::clamp<std::int64_t>(
-      2 * device_info(problem.device).multiprocessors / std::max<std::int64_t>(blocks, 1), 1, kMostParts);
-  made.shared_bytes = static_cast<int>(counted_bytes(problem));
-  made.lists.part_queries = static_cast<int>((problem.queries + parts - 1) / parts);
-  made.parts = static_cast<int>((problem.queries + made.lists.part_queries - 1) / made.lists.part_queries);
-}
-
 /// Gives the lists their scratch memory.
 void allocate(Work& work, const Problem& problem, Setup& made) {
   const ms_deform_attn::Problem& forward = problem.forward;
   const std::int64_t lists = made.images * forward.heads * made.lists.per_head;
   const std::int64_t samples = made.images * samples_per_image(forward);
   const auto align = [](std::int64_t bytes) { return static_cast<std::size_t>((bytes + 15) / 16 * 16); };
-  const std::size_t head_bytes = 16;
   made.counted_bytes = align(16 + lists * 4);
   const std::size_t ranges_bytes = align(lists * 8);
   const std::size_t samples_bytes = static_cast<std::size_t>(samples) * sizeof(Listed);
-  const std::size_t ranks_bytes = align(samples * 4);
-  const std::size_t bases_bytes = align(made.parts * lists * 4);
-  unsigned char* at =
-      work.allocate(head_bytes + made.counted_bytes + ranges_bytes + samples_bytes + ranks_bytes + bases_bytes);
-  if (problem.deterministic) {
-    made.call.largest = reinterpret_cast<unsigned*>(at);
-    made.call.count_bits = std::max(count_bits(forward), kFewestCountBits);
-  }
-  at += head_bytes;
-  made.lists.total = reinterpret_cast<unsigned*>(at);
-  made.lists.counts = reinterpret_cast<unsigned*>(at + 16);
-  at += made.counted_bytes;
+  const std::size_t ranks_bytes = static_cast<std::size_t>(samples) * 4;
+  unsigned char* at = work.allocate(16 + made.counted_bytes + ranges_bytes + samples_bytes + ranks_bytes);
+  made.call.largest = reinterpret_cast<unsigned*>(at);
+  made.call.count_bits = std::max(count_bits(forward), kFewestCountBits);
+  made.lists.total = reinterpret_cast<unsigned*>(at + 16);
+  made.lists.counts = reinterpret_cast<unsigned*>(at + 32);
+  at += 16 + made.counted_bytes;
   made.lists.ranges = reinterpret_cast<uint2*>(at);
   at += ranges_bytes;
   made.lists.samples = reinterpret_cast<Listed*>(at);
   made.lists.ranks = reinterpret_cast<unsigned*>(at + samples_bytes);
-  if (made.parts > 0) made.lists.bases = reinterpret_cast<unsigned*>(at + samples_bytes + ranks_bytes);
-}
-
-template <class Point>
-void add_count(Work& work, const Setup& setup, const Lists& lists) {
-  const Call& in = setup.call.inputs;
-  if (setup.parts > 0) {
-    work.add(
-        count_samples<Point, Counting::in_shared_memory>,
-        {.grid = {static_cast<unsigned>(setup.parts * lists.images * in.heads), static_cast<unsigned>(in.level_count)},
-         .block = kCountThreads<Counting::in_shared_memory>,
-         .shared_bytes = setup.shared_bytes},
-        setup.call, lists);
-    return;
-  }
-  const std::int64_t samples = lists.images * in.queries * in.heads * in.points;
-  work.add(
-      count_samples<Point, Counting::in_global_memory>,
-      {.grid = static_cast<unsigned>((samples + kBackwardThreads - 1) / kBackwardThreads), .block = kBackwardThreads},
-      setup.call, lists);
-}
-
-template <class Gradient>
-void add_sums(Work& work, const Setup& setup, const Lists& lists) {
-  const LaunchShape shape{.grid = static_cast<unsigned>((setup.to.warps + kBackwardWarps - 1) / kBackwardWarps),
-                          .block = kBackwardThreads};
-  if (setup.call.largest != nullptr)
-    work.add(sum_pixels<Gradient, FixedTotals>, shape, setup.call, lists, setup.to);
-  else
-    work.add(sum_pixels<Gradient, FloatTotals>, shape, setup.call, lists, setup.to);
 }
 
 /// The kernels of one batch of images, whose lists `lists` are.
@@ -137,13 +101,15 @@ template <class Value, class Point>
 void add_batch(Work& work, const Setup& setup, const Lists& lists, int bits) {
   const Call& in = setup.call.inputs;
   const bool sums = lists.ranges != nullptr;
+  const auto blocks = [](std::int64_t count, std::int64_t each) -> LaunchShape {
+    return {.grid = static_cast<unsigned>((count + each - 1) / each), .block = kBackwardThreads};
+  };
   if (sums) {
     work.add_memset(lists.total, 0, setup.counted_bytes);
-    if (in.items > 0) add_count<Point>(work, setup, lists);
+    const std::int64_t samples = lists.images * in.queries * in.heads * in.points;
+    if (samples > 0) work.add(count_samples<Point>, blocks(samples, kBackwardThreads), setup.call, lists);
     const auto entries = static_cast<unsigned>(lists.images * in.heads * lists.per_head);
-    constexpr unsigned kPlaced = kPlacedPerThread * kBackwardThreads;
-    work.add(place_lists<kPlacedPerThread>, {.grid = (entries + kPlaced - 1) / kPlaced, .block = kBackwardThreads},
-             lists, entries);
+    work.add(place_lists<kPlacedPerThread>, blocks(entries, kPlacedPerThread * kBackwardThreads), lists, entries);
   }
   if (in.items > 0)
     with_constant<0, 5>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
@@ -152,16 +118,15 @@ void add_batch(Work& work, const Setup& setup, const Lists& lists, int bits) {
                lists, setup.order);
     });
   if (!sums) return;
-  if (setup.call.grad_output == DType::f32)
-    add_sums<float>(work, setup, lists);
-  else
-    add_sums<Value>(work, setup, lists);
+  auto* sum = setup.call.grad_output == DType::f32 ? sum_pixels<float> : sum_pixels<Value>;
+  work.add(sum, blocks(setup.to.warps, kBackwardWarps), setup.call, lists, setup.to);
 }
 
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   const ms_deform_attn::Problem& forward = problem.forward;
+  if (!problem.deterministic) return Support::no("sums integers, for deterministic gradients");
   if (Support support = supports_items(problem); !support) return support;
   if (Support support = supports_vectors(forward); !support) return support;
   if (forward.channels % kFour != 0 || forward.channels > kFour * device::kWarpThreads)
@@ -176,7 +141,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
   return Support::yes();
 }
 
-Work plan(const Problem& problem, const Arguments& arguments, const Config& config) {
+Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   const ms_deform_attn::Problem& forward = problem.forward;
   Work work(kSite, forward.device, arguments.workspace);
   Setup made;
@@ -188,7 +153,6 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   if (sums) {
     made.images = images_at_a_time(forward);
     share_out(forward, made);
-    if (config.counting == Counting::in_shared_memory) set_parts(forward, made);
     allocate(work, problem, made);
     const ConstTensorView value = arguments.gradients.value;
     made.to.rows = value_rows(value);
@@ -200,7 +164,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
     if (made.call.largest != nullptr) {
       work.add_memset(made.call.largest, 0, 2 * sizeof(unsigned));
       if (made.call.inputs.items > 0)
-        work.add(find_largest<Value>, rounds(made.call.inputs.items << bits, forward.device), made.call, bits);
+        work.add(find_largest<Value>, rounds(made.call.inputs.items * device::kWarpThreads, forward.device), made.call);
     }
     Lists lists = made.lists;
     for (; lists.first_image < forward.batch; lists.first_image += made.images) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "device/shared_memory.cuh"
-#include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/batches.hpp"
 #include "ops/ms_deform_attn/backward/shared/footprint.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
@@ -31,9 +30,7 @@ struct Lists {
   unsigned* total = nullptr;   // samples placed so far
   unsigned* counts = nullptr;  // [image][head][list]
   uint2* ranges = nullptr;     // [image][head][list]: begin and end in `samples`
-  unsigned* ranks = nullptr;   // [item][sample]: its place in its list, of its part of the queries
-  unsigned* bases = nullptr;   // [part][image][head][list]: samples before that part's; null when there is one part
-  int part_queries = 0;        // of a part
+  unsigned* ranks = nullptr;   // [item][sample]: its place in its list
   Listed* samples = nullptr;
   int per_head = 0;
   int images = 0;
@@ -53,12 +50,10 @@ struct Lists {
   }
 };
 
-template <Counting counting>
-inline constexpr int kCountThreads = counting == Counting::in_shared_memory ? 1024 : kBackwardThreads;
-
-/// Counts the samples of every list in global memory.
+/// Counts the samples of every list. The order of arrival is their rank: it varies, and so does the order of a list.
 template <class Point>
-__device__ __forceinline__ void count_in_global_memory(const BackwardCall& call, const Lists& lists) {
+__global__ void __launch_bounds__(kBackwardThreads)
+    count_samples(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists) {
   const Call& in = call.inputs;
   const auto points = static_cast<unsigned>(in.points);
   const unsigned index = blockIdx.x * kBackwardThreads + threadIdx.x;
@@ -77,62 +72,6 @@ __device__ __forceinline__ void count_in_global_memory(const BackwardCall& call,
                 read_point<Point>(in.locations, location_at + in.locations.axis), level, in.nearest);
   if (where.inside != 0)
     lists.ranks[index] = atomicAdd(lists.counts + lists.at(in, item, l, level.width, where.row, where.column), 1u);
-}
-
-/// Of a level's lists.
-struct Counts {
-  unsigned of[kMostCountedBytes / sizeof(unsigned)];
-};
-
-/// The same where a level's counts fit in shared memory: one block per image, head, level and part of the queries, and
-/// one addition in global memory per list of a block instead of one per sample.
-template <class Point>
-__device__ __forceinline__ void count_in_shared_memory(const BackwardCall& call, const Lists& lists) {
-  unsigned(&counts)[kMostCountedBytes / sizeof(unsigned)] = device::dynamic_shared<Counts, kSite.smem>().of;
-  const Call& in = call.inputs;
-  const int l = static_cast<int>(blockIdx.y);
-  const DeviceLevel& level = in.levels[l];
-  const int count = (level.height + 1) * (level.width + 1);
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kCountThreads<Counting::in_shared_memory>) counts[i] = 0;
-  __syncthreads();
-
-  const auto heads = static_cast<unsigned>(lists.images * in.heads);
-  const unsigned part = blockIdx.x / heads;
-  const unsigned head = blockIdx.x - part * heads;
-  const unsigned image = head / static_cast<unsigned>(in.heads);
-  const unsigned m = head - image * static_cast<unsigned>(in.heads);
-  const auto points = static_cast<unsigned>(level.points);
-  const unsigned first = part * static_cast<unsigned>(lists.part_queries);
-  const unsigned end = min(first + static_cast<unsigned>(lists.part_queries), static_cast<unsigned>(in.queries));
-  for (unsigned i = threadIdx.x; i < (end - first) * points; i += kCountThreads<Counting::in_shared_memory>) {
-    const unsigned of = i / points;
-    const unsigned q = first + of;
-    const unsigned p = i - of * points;
-    const std::int64_t at =
-        in.locations.row(lists.first_image + image, q, m) + level.location_at + p * in.locations.point;
-    const Footprint where = footprint(read_point<Point>(in.locations, at),
-                                      read_point<Point>(in.locations, at + in.locations.axis), level, in.nearest);
-    if (where.inside == 0) continue;
-    const auto item = (image * static_cast<unsigned>(in.queries) + q) * static_cast<unsigned>(in.heads) + m;
-    lists.ranks[item * static_cast<unsigned>(in.points) + static_cast<unsigned>(level.last_point) - points + p] =
-        atomicAdd(counts + (where.row + 1) * (level.width + 1) + where.column + 1, 1u);
-  }
-  __syncthreads();
-
-  const unsigned list = head * static_cast<unsigned>(lists.per_head) + static_cast<unsigned>(lists.first[l]);
-  unsigned* bases = lists.bases + part * (heads * static_cast<unsigned>(lists.per_head)) + list;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kCountThreads<Counting::in_shared_memory>)
-    if (counts[i] != 0) bases[i] = atomicAdd(lists.counts + list + i, counts[i]);
-}
-
-/// Counts the samples of every list. The order of arrival is their rank: it varies, and so does the order of a list.
-template <class Point, Counting counting>
-__global__ void __launch_bounds__(kCountThreads<counting>)
-    count_samples(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists) {
-  if constexpr (counting == Counting::in_shared_memory)
-    count_in_shared_memory<Point>(call, lists);
-  else
-    count_in_global_memory<Point>(call, lists);
 }
 
 /// Gives every list its range. A block takes its part of `samples` when it comes to it: where a list lies varies, too.

@@ -3,98 +3,11 @@
 
 #include "ops/ms_deform_attn/backward/gpu/pixel_lists_backward/lists.cuh"
 #include "ops/ms_deform_attn/backward/shared/item_order.cuh"
+#include "ops/ms_deform_attn/backward/shared/vectors.cuh"
 
 namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
 
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
-
-/// Sums of `lane_bits` neighbouring threads for 2^batch_bits samples: in thread t those of sample t mod 2^batch_bits.
-/// Every round halves the samples a thread holds, so that n samples cost about 2 n shuffles instead of n log n.
-template <int batch_bits, int lane_bits, int count>
-__device__ __forceinline__ void sum_transposed(float (&sums)[1 << batch_bits][count], int part, float (&own)[count]) {
-#pragma unroll
-  for (int bit = batch_bits - 1; bit >= 0; --bit)
-#pragma unroll
-    for (int i = 0; i < 1 << bit; ++i)
-#pragma unroll
-      for (int k = 0; k < count; ++k) {
-        const bool upper = (part >> bit & 1) != 0;
-        const float kept = upper ? sums[i + (1 << bit)][k] : sums[i][k];
-        const float sent = upper ? sums[i][k] : sums[i + (1 << bit)][k];
-        sums[i][k] = kept + __shfl_xor_sync(0xffffffffu, sent, 1 << bit);
-      }
-#pragma unroll
-  for (int k = 0; k < count; ++k) {
-    own[k] = sums[0][k];
-#pragma unroll
-    for (int bit = batch_bits; bit < lane_bits; ++bit) own[k] += __shfl_xor_sync(0xffffffffu, own[k], 1 << bit);
-  }
-}
-
-/// Sum of the products of 16 bytes with f32.
-template <class Value>
-__device__ __forceinline__ float dot_vector(const float (&with)[device::kPerVector<Value>], const uint4& vector) {
-  float values[device::kPerVector<Value>] = {};
-  device::add_scaled_16<Value>(values, vector, 1.0f);
-  float sum = with[0] * values[0];
-#pragma unroll
-  for (int i = 1; i < device::kPerVector<Value>; ++i) sum = fmaf(with[i], values[i], sum);
-  return sum;
-}
-
-template <class Value, class From>
-__device__ __forceinline__ void load_gradient(const void* data, std::int64_t at,
-                                              float (&to)[device::kPerVector<Value>]) {
-  constexpr int kLoads = device::kPerVector<Value> / device::kPerVector<From>;
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    float part[device::kPerVector<From>] = {};
-    device::add_scaled_16<From>(
-        part, device::load_16(static_cast<const From*>(data) + at + i * device::kPerVector<From>), 1.0f);
-#pragma unroll
-    for (int k = 0; k < device::kPerVector<From>; ++k) to[i * device::kPerVector<From> + k] = part[k];
-  }
-}
-
-/// The gradient of 16 bytes of an item's channels, from channel d on.
-template <class Value>
-__device__ __forceinline__ void load_gradient(const BackwardCall& call, const Item& item, int d,
-                                              float (&to)[device::kPerVector<Value>]) {
-  const std::int64_t at = call.inputs.output.at(item.n, item.q, item.m) + d;
-  if (call.grad_output == DType::f32)
-    load_gradient<Value, float>(call.inputs.output.data, at, to);
-  else
-    load_gradient<Value, Value>(call.inputs.output.data, at, to);
-}
-
-/// Largest finite magnitudes of grad_output and of the attention weights, 16 bytes per thread.
-template <class Value>
-__global__ void __launch_bounds__(kBackwardThreads, 4)
-    find_largest(const __grid_constant__ BackwardCall call, const int lane_bits) {
-  const Call& in = call.inputs;
-  float largest[2] = {0, 0};
-  const auto see = [](float& most, float one) {
-    if (fabsf(one) <= 3.402823466e38f) most = fmaxf(most, fabsf(one));
-  };
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBackwardThreads + threadIdx.x;
-       i < in.items << lane_bits; i += static_cast<std::int64_t>(gridDim.x) * kBackwardThreads) {
-    const int part = static_cast<int>(i) & ((1 << lane_bits) - 1);
-    const Item item = item_at(in, i >> lane_bits);
-    float gradient[device::kPerVector<Value>];
-    load_gradient<Value>(call, item, part * device::kPerVector<Value>, gradient);
-#pragma unroll
-    for (const float one : gradient) see(largest[0], one);
-    const std::int64_t weight_row = in.weights.row(item.n, item.q, item.m);
-    for (int l = 0; l < in.level_count; ++l)
-      for (std::int64_t p = part; p < in.levels[l].points; p += 1 << lane_bits)
-        see(largest[1], read_point<AnyType>(in.weights, weight_row + in.levels[l].weight_at + p * in.weights.point));
-  }
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const unsigned most = __reduce_max_sync(0xffffffffu, __float_as_uint(largest[i]));
-    if (device::lane_index() == 0) atomicMax(call.largest + i, most);
-  }
-}
 
 /// 2^lane_bits threads per item, 16 bytes of its channels each; one sample of the item per thread is worked out and
 /// written by it, and its corners are read by all.
@@ -144,12 +57,8 @@ __global__ void __launch_bounds__(kBackwardThreads, sizeof(Value) == 2 && lane_b
       }
       if (where.inside != 0 && lists.ranks != nullptr) {
         const unsigned list = lists.at(in, item, l, level.width, where.row, where.column);
-        unsigned rank = __ldg(lists.ranks + local * static_cast<unsigned>(in.points) +
-                              static_cast<unsigned>(level.last_point - points + mine));
-        if (lists.bases != nullptr) {
-          const unsigned queries = static_cast<unsigned>(item.q) / static_cast<unsigned>(lists.part_queries);
-          rank += __ldg(lists.bases + queries * static_cast<unsigned>(lists.images * in.heads * lists.per_head) + list);
-        }
+        const unsigned rank = __ldg(lists.ranks + local * static_cast<unsigned>(in.points) +
+                                    static_cast<unsigned>(level.last_point - points + mine));
         const Listed entry{static_cast<int>(item.q), own.weight, where.across, where.down};
         device::store_16(lists.samples + __ldg(&lists.ranges[list].x) + rank, *reinterpret_cast<const uint4*>(&entry));
       }

@@ -7,20 +7,6 @@ namespace tmaops::ops::ms_deform_attn_backward::pixel_lists_backward {
 
 using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
 
-/// f32 sums: the order of the lists varies, and so do their last bits.
-struct FloatTotals {
-  float sums[kFour] = {};
-  __device__ __forceinline__ void add(const float (&gradient)[kFour], float weight, double) {
-#pragma unroll
-    for (int i = 0; i < kFour; ++i) sums[i] = fmaf(weight, gradient[i], sums[i]);
-  }
-  __device__ __forceinline__ void merge(int offset) {
-#pragma unroll
-    for (float& sum : sums) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-  }
-  __device__ __forceinline__ float total(int i, double) const { return sums[i]; }
-};
-
 /// Sums of integers, the same for any order. A product is rounded to the unit by adding 3 * 2^51 to it: the sum's low
 /// bits are then that integer. Exact, because a product of two f32 is, and stays below 2^50 units.
 struct FixedTotals {
@@ -140,11 +126,10 @@ struct SumsTo {
 
 /// One warp per strip. It goes along the columns of upper left corners; a sample adds its left share to that column and
 /// its right share to the next, so that every list is read twice in all: for the row of its samples and the one below.
-template <class Gradient, class Totals>
+template <class Gradient>
 __global__ void __launch_bounds__(kBackwardThreads)
     sum_pixels(const __grid_constant__ BackwardCall call, const __grid_constant__ Lists lists,
                const __grid_constant__ SumsTo to) {
-  constexpr bool kFixed = std::is_same_v<Totals, FixedTotals>;
   const Call& in = call.inputs;
   const int warp = static_cast<int>(blockIdx.x) * kBackwardWarps + device::warp_index();
   if (warp >= to.warps) return;
@@ -156,13 +141,9 @@ __global__ void __launch_bounds__(kBackwardThreads)
   if (strip.n >= lists.first_image + lists.images) return;  // fewer images than at other times
   const DeviceLevel& level = in.levels[strip.l];
   const Gradient* rows = static_cast<const Gradient*>(in.output.data) + in.output.at(strip.n, 0, strip.m) + d;
-  double scale = 0;
-  double unit = 0;
-  if constexpr (kFixed) {
-    const int exponent = fixed_exponent(call);
-    scale = scalbn(1.0, exponent);
-    unit = scalbn(1.0, -exponent);
-  }
+  const int exponent = fixed_exponent(call);
+  const double scale = scalbn(1.0, exponent);
+  const double unit = scalbn(1.0, -exponent);
 
   // Thread i of the warp holds the ranges of column begin - 1 + i.
   const Item item{strip.n, 0, strip.m};
@@ -173,14 +154,14 @@ __global__ void __launch_bounds__(kBackwardThreads)
     return uint2{__shfl_sync(0xffffffffu, own.x, i), __shfl_sync(0xffffffffu, own.y, i)};
   };
 
-  Totals next;
+  FixedTotals next;
   bool odd_next = false;
   for (int column = strip.begin - 1; column < strip.end; ++column) {
     const uint2 above = range(own_above, column - strip.begin + 1);
     const uint2 here = range(own_here, column - strip.begin + 1);
     const unsigned count = above.y - above.x + here.y - here.x;
-    Totals current = next;
-    next = Totals{};
+    FixedTotals current = next;
+    next = FixedTotals{};
     bool odd = odd_next;
     odd_next = false;
     for (unsigned i = group; i < count; i += 2 * groups) {
@@ -193,12 +174,10 @@ __global__ void __launch_bounds__(kBackwardThreads)
 #pragma unroll
       for (int k = 0; k < 2; ++k) {
         if (k == 1 && !second) break;
-        if constexpr (kFixed) {
-          float zero = fmaf(shares[k].left, 0.0f, shares[k].right * 0.0f);
+        float zero = fmaf(shares[k].left, 0.0f, shares[k].right * 0.0f);
 #pragma unroll
-          for (const float one : gradient[k]) zero = fmaf(one, 0.0f, zero);
-          odd_next = odd_next || zero != 0.0f;
-        }
+        for (const float one : gradient[k]) zero = fmaf(one, 0.0f, zero);
+        odd_next = odd_next || zero != 0.0f;
         current.add(gradient[k], shares[k].left, scale);
         next.add(gradient[k], shares[k].right, scale);
       }
@@ -208,13 +187,11 @@ __global__ void __launch_bounds__(kBackwardThreads)
     float totals[kFour];
 #pragma unroll
     for (int i = 0; i < kFour; ++i) totals[i] = current.total(i, unit);
-    if constexpr (kFixed) {
-      if (__any_sync(0xffffffffu, odd || odd_next)) {
-        const int left = column - strip.begin;
-        const float4 made = sum_not_finite(lists.samples, rows, in.output.row, range(own_above, left),
-                                           range(own_here, left), above, here, scale, unit);
-        totals[0] = made.x, totals[1] = made.y, totals[2] = made.z, totals[3] = made.w;
-      }
+    if (__any_sync(0xffffffffu, odd || odd_next)) {
+      const int left = column - strip.begin;
+      const float4 made = sum_not_finite(lists.samples, rows, in.output.row, range(own_above, left),
+                                         range(own_here, left), above, here, scale, unit);
+      totals[0] = made.x, totals[1] = made.y, totals[2] = made.z, totals[3] = made.w;
     }
     if (group == 0) {
       const std::int64_t s = level.first_pixel + static_cast<std::int64_t>(strip.row) * level.width + column;
