@@ -187,34 +187,25 @@ TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_only_where_it_holds_them) 
   }
 }
 
-TEST(MsDeformAttnBackwardSelect, lists_where_many_samples_meet_or_sums_are_deterministic) {
+TEST(MsDeformAttnBackwardSelect, sorts_samples_where_many_meet_or_threads_are_few_and_lists_deterministic_ones) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   ops::ms_deform_attn_backward::Problem problem;
   problem.grad_value = true;
-  const auto chosen = [&](std::int64_t queries, DType dtype, bool deterministic) {
-    problem.forward = problem_of(2, queries, 32);
+  const auto chosen = [&](std::int64_t batch, std::int64_t queries, DType dtype, bool deterministic) {
+    problem.forward = problem_of(batch, queries, 32);
     problem.forward.points = 16;
     problem.forward.value_dtype = problem.forward.output_dtype = dtype;
     problem.deterministic = deterministic;
     return std::string(ops::ms_deform_attn_backward::select(problem, h200(), "").variant->name);
   };
-  EXPECT_EQ(chosen(22223, DType::f16, false), "pixel_lists_backward");
-  EXPECT_EQ(chosen(22223, DType::f32, false), "vector_atomics_backward");
-  EXPECT_EQ(chosen(300, DType::f16, false), "vector_atomics_backward");
-  EXPECT_EQ(chosen(300, DType::f32, true), "pixel_lists_backward");
-}
-
-TEST(MsDeformAttnBackwardSelect, samples_are_counted_in_shared_memory_where_it_holds_a_level_and_they_are_many) {
-  if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
-  const auto counting = [](std::int64_t queries, std::int64_t height) {
-    ops::ms_deform_attn_backward::Problem problem{.forward = problem_of(2, queries, 32), .grad_value = true};
-    problem.forward.levels[0].height = height;
-    problem.forward.length = height * problem.forward.levels[0].width;
-    return ops::ms_deform_attn_backward::select(problem, h200(), "pixel_lists_backward").name();
-  };
-  EXPECT_EQ(counting(22223, 100), "pixel_lists_backward/counts in shared memory");
-  EXPECT_EQ(counting(300, 100), "pixel_lists_backward/counts in global memory");
-  EXPECT_EQ(counting(222230, 400), "pixel_lists_backward/counts in global memory");
+  const std::int64_t enough = problem_of(2, 1, 32).length / 4;  // four samples per pixel
+  for (const DType dtype : {DType::f16, DType::f32}) {
+    EXPECT_EQ(chosen(2, enough + 1, dtype, false), "merged_atomics_backward");
+    EXPECT_EQ(chosen(2, enough - 1, dtype, false), "vector_atomics_backward");
+    EXPECT_EQ(chosen(8, 300, dtype, false), "vector_atomics_backward");
+    EXPECT_EQ(chosen(1, 300, dtype, false), "merged_atomics_backward");
+    EXPECT_EQ(chosen(8, 300, dtype, true), "pixel_lists_backward");
+  }
 }
 
 }  // namespace

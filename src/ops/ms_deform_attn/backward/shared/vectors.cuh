@@ -39,29 +39,19 @@ __device__ __forceinline__ float dot_vector(const float (&with)[device::kPerVect
   return sum;
 }
 
-template <class Value, class From>
-__device__ __forceinline__ void load_gradient(const void* data, std::int64_t at,
-                                              float (&to)[device::kPerVector<Value>]) {
-  constexpr int kLoads = device::kPerVector<Value> / device::kPerVector<From>;
-#pragma unroll
-  for (int i = 0; i < kLoads; ++i) {
-    float part[device::kPerVector<From>] = {};
-    device::add_scaled_16<From>(
-        part, device::load_16(static_cast<const From*>(data) + at + i * device::kPerVector<From>), 1.0f);
-#pragma unroll
-    for (int k = 0; k < device::kPerVector<From>; ++k) to[i * device::kPerVector<From> + k] = part[k];
-  }
-}
-
 /// The gradient of 16 bytes of an item's channels, from channel d on.
 template <class Value>
 __device__ __forceinline__ void load_gradient(const BackwardCall& call, const Item& item, int d,
                                               float (&to)[device::kPerVector<Value>]) {
   const std::int64_t at = call.inputs.output.at(item.n, item.q, item.m) + d;
-  if (call.grad_output == DType::f32)
-    load_gradient<Value, float>(call.inputs.output.data, at, to);
-  else
-    load_gradient<Value, Value>(call.inputs.output.data, at, to);
+#pragma unroll
+  for (int i = 0; i < device::kPerVector<Value>; i += kFour) {
+    auto& four = reinterpret_cast<float(&)[kFour]>(to[i]);
+    if (call.grad_output == DType::f32)
+      load_four(static_cast<const float*>(call.inputs.output.data) + at + i, four);
+    else
+      load_four(static_cast<const Value*>(call.inputs.output.data) + at + i, four);
+  }
 }
 
 }  // namespace tmaops::ops::ms_deform_attn_backward::gpu

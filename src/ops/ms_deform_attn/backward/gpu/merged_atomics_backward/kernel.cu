@@ -17,7 +17,8 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 constexpr int kSamples = 1024;    // of a block
 constexpr int kGradients = 8192;  // channels of all queries of a block
 constexpr int kMostQueries = 256;
-constexpr unsigned kSide = 64;  // pixels as many rows or columns apart share a cell
+constexpr int kTileColumns = 16;  // at most
+constexpr unsigned kSide = 64;    // pixels as many rows or columns apart share a cell
 constexpr unsigned kNowhere = ~0u;
 
 /// Which queries a block takes: a run of neighbours, or, where the queries are the pixels of all levels, a tile of
@@ -261,18 +262,6 @@ __device__ __forceinline__ void sum_rows(const BackwardCall& call, int query_bit
   add(at + 1, next);
 }
 
-__device__ __forceinline__ Footprint footprint_of(const Sample& sample, const DeviceLevel& level) {
-  Footprint made;
-  if (sample.place == kNowhere) return made;
-  made.row = static_cast<int>(sample.place >> 16) - 1;
-  made.column = static_cast<int>(sample.place & 0xffffu) - 1;
-  made.across = sample.across;
-  made.down = sample.down;
-  const unsigned columns = (made.column >= 0 ? 1u : 0u) | (made.column + 1 < level.width ? 2u : 0u);
-  made.inside = (made.row >= 0 ? columns : 0u) | (made.row + 1 < level.height ? columns << 2 : 0u);
-  return made;
-}
-
 /// The gradients of locations and weights.
 template <class Value, int lane_bits>
 __device__ __forceinline__ void point_gradients(const BackwardCall& call, const Tiling& tiling, int l,
@@ -321,12 +310,14 @@ __device__ __forceinline__ void point_gradients(const BackwardCall& call, const 
       const int p = p0 + part % kBatch;
       if (part >= kBatch || q < 0 || p >= points) continue;
       const Sample sample = shared.samples[p << tiling.query_bits | of];
-      const Footprint where = footprint_of(sample, level);
+      const int y = static_cast<int>(sample.place >> 16);
+      const int x = static_cast<int>(sample.place & 0xffffu);
 #pragma unroll
       for (int k = 0; k < 4; ++k)
-        if (!where.has(k)) made[k] = 0;
+        if (!(k / 2 != 0 ? y < level.height : y > 0) || !(k % 2 != 0 ? x < level.width : x > 0)) made[k] = 0;
+      const Footprint where{.across = sample.across, .down = sample.down};
       write_point(call, Item{tile.n, q, tile.m}, l, p, level, sample.weight,
-                  where.inside != 0 ? point_sums(where, made) : PointSums{});
+                  sample.place != kNowhere ? point_sums(where, made) : PointSums{});
     }
   }
 }
@@ -383,21 +374,6 @@ std::int64_t most_points(const ms_deform_attn::Problem& problem) {
 
 std::int64_t per(std::int64_t count, std::int64_t each) { return (count + each - 1) / each; }
 
-/// Columns and rows of as few tiles of nearly equal sides as cover a level.
-void share_out(const ms_deform_attn::Level& level, std::int64_t queries, int& columns, int& rows) {
-  std::int64_t fewest = INT64_MAX;
-  for (std::int64_t across = 1; across <= level.width; ++across) {
-    const std::int64_t wide = per(level.width, across);
-    if (wide * wide > 4 * queries) continue;
-    if (4 * wide * wide < queries && fewest != INT64_MAX) break;
-    const std::int64_t down = per(level.height, queries / wide);
-    if (across * down >= fewest) continue;
-    fewest = across * down;
-    columns = static_cast<int>(wide);
-    rows = static_cast<int>(per(level.height, down));
-  }
-}
-
 Tiling tiling_of(const ms_deform_attn::Problem& problem) {
   constexpr std::int64_t kFewestQueries = 32;
   Tiling made;
@@ -418,8 +394,9 @@ Tiling tiling_of(const ms_deform_attn::Problem& problem) {
   made.tiles = 0;
   for (std::size_t l = 0; l < problem.levels.size(); ++l) {
     const ms_deform_attn::Level& level = problem.levels[l];
-    share_out(level, queries, made.columns[l], made.rows[l]);
-    made.row_tiles[l] = static_cast<int>(per(level.width, made.columns[l]));
+    made.row_tiles[l] = static_cast<int>(per(level.width, kTileColumns));
+    made.columns[l] = static_cast<int>(per(level.width, made.row_tiles[l]));
+    made.rows[l] = static_cast<int>(per(level.height, per(level.height, queries / made.columns[l])));
     made.tiles += made.row_tiles[l] * static_cast<int>(per(level.height, made.rows[l]));
     made.first_tile[l + 1] = made.tiles;
   }
