@@ -99,10 +99,9 @@ Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceIn
 namespace ms_deform_attn_backward {
 namespace {
 
-/// Samples per pixel and head from which merged_atomics_backward pays (docs/findings/ms_deform_attn.md, A17). It shares
-/// the levels out, so that it fills more of the machine where vector_atomics_backward has so few threads.
+/// Samples per pixel and head from which merged_atomics_backward pays (docs/findings/ms_deform_attn.md, A17).
 constexpr std::int64_t kSamplesThatPay = 4;
-constexpr std::int64_t kThreadsOfFew = 256;  // per multiprocessor
+constexpr std::int64_t kThreadsOfFew = 256;  // per multiprocessor: it shares the levels out
 double rank_of_merging(const Problem& problem, const DeviceInfo& device) {
   const ms_deform_attn::Problem& forward = problem.forward;
   const std::int64_t threads = forward.batch * forward.queries * forward.heads * forward.channels / 4;

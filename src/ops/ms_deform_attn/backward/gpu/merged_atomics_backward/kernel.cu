@@ -20,9 +20,7 @@ constexpr int kMostQueries = 256;
 constexpr int kTileColumns = 16;  // at most
 constexpr unsigned kSide = 64;    // pixels as many rows or columns apart share a cell
 constexpr unsigned kNowhere = ~0u;
-
-/// Which queries a block takes: a run of neighbours, or, where the queries are the pixels of all levels, a tile of
-/// pixels of one level.
+/// Which queries a block takes: a run, or where they are the pixels of all levels a tile of pixels of one level.
 struct Tiling {
   int query_bits = 0;                      // log2 of the most queries of a tile
   int tiles = 0;                           // of an image
@@ -31,9 +29,6 @@ struct Tiling {
   int columns[kInlineLevels] = {};         // of a tile
   int rows[kInlineLevels] = {};
 };
-
-/// Whether the other column and row lie one further.
-enum Corner : unsigned { kRight = 1, kDown = 2 };
 
 /// A sample in the block's level. Places are counted from row -1 and column -1 on.
 struct __align__(16) Sample {
@@ -62,8 +57,7 @@ struct Tile {
   }
 };
 
-/// Those that a thread scans, two in a word: how many rows of samples (two corners side by side) a cell has, then where
-/// in Shared::sorted they begin.
+/// Of a thread, two in a word: how many rows of samples a cell has, then where in Shared::sorted they begin.
 struct __align__(16) Cells {
   unsigned words[kSide * kSide / 2 / kBackwardThreads] = {};
 };
@@ -71,7 +65,7 @@ struct __align__(16) Cells {
 struct Shared {
   float gradients[kGradients];  // [query][channel]
   Sample samples[kSamples];     // [point][query]
-  unsigned corners[kSamples];   // the first corner inside the level << 2 | Corner
+  unsigned corners[kSamples];   // the first inside << 2 | 1: the other column is there, 2: the other row
   Cells cells[kBackwardThreads];
   unsigned short sorted[2 * kSamples];  // sample << 1 | whether its lower row
   unsigned warps[kBackwardWarps];
@@ -174,8 +168,8 @@ __device__ __forceinline__ unsigned sort_samples(const BackwardCall& call, const
         sample = {own.weight, side.high, upright.high,
                   static_cast<unsigned>(upright.first + 1) << 16 | static_cast<unsigned>(side.first + 1)};
         corner = static_cast<unsigned>(max(upright.first, 0) * level.width + max(side.first, 0)) << 2;
-        if (side.first >= 0 && side.first + 1 < level.width) corner |= kRight;
-        if (upright.first >= 0 && upright.first + 1 < level.height) corner |= kDown;
+        if (side.first >= 0 && side.first + 1 < level.width) corner |= 1;
+        if (upright.first >= 0 && upright.first + 1 < level.height) corner |= 2;
         if (call.sums.data != nullptr) {
           const unsigned row = static_cast<unsigned>(upright.first + 1);
           const unsigned upper = cell_of(row, static_cast<unsigned>(side.first + 1));
@@ -298,8 +292,8 @@ __device__ __forceinline__ void point_gradients(const BackwardCall& call, const 
       for (int i = 0; i < kBatch; ++i) {
         const unsigned corner = q >= 0 && p0 + i < points ? shared.corners[(p0 + i) << tiling.query_bits | of] : 0;
         const uint4* from = map + static_cast<std::int64_t>(corner >> 2) * pixel_step;
-        const int right = (corner & kRight) != 0 ? pixel_step : 0;
-        const int down = (corner & kDown) != 0 ? level.width * pixel_step : 0;
+        const int right = (corner & 1) != 0 ? pixel_step : 0;
+        const int down = (corner & 2) != 0 ? level.width * pixel_step : 0;
 #pragma unroll
         for (int k = 0; k < 4; ++k)
           dots[i][k] =
@@ -330,15 +324,14 @@ __global__ void __launch_bounds__(kBackwardThreads, 3)
   device::wait_for_previous_kernel();
   Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   const Call& in = call.inputs;
-  const auto tiles = static_cast<unsigned>(tiling.tiles);
-  const unsigned map_level = blockIdx.x / tiles;
+  const unsigned map_level = blockIdx.x / static_cast<unsigned>(tiling.tiles);
   const unsigned head = map_level / static_cast<unsigned>(in.level_count);
   const int l = static_cast<int>(map_level % static_cast<unsigned>(in.level_count));
   const DeviceLevel& level = in.levels[l];
   if (level.points == 0) return;
   const Tile& tile = shared.tile;
   if (threadIdx.x == 0) {
-    Tile made = tile_at(in, tiling, static_cast<int>(blockIdx.x - map_level * tiles));
+    Tile made = tile_at(in, tiling, static_cast<int>(blockIdx.x % static_cast<unsigned>(tiling.tiles)));
     made.n = static_cast<int>(head / static_cast<unsigned>(in.heads));
     made.m = static_cast<int>(head % static_cast<unsigned>(in.heads));
     shared.tile = made;
@@ -373,7 +366,6 @@ std::int64_t most_points(const ms_deform_attn::Problem& problem) {
 }
 
 std::int64_t per(std::int64_t count, std::int64_t each) { return (count + each - 1) / each; }
-
 Tiling tiling_of(const ms_deform_attn::Problem& problem) {
   constexpr std::int64_t kFewestQueries = 32;
   Tiling made;
@@ -384,7 +376,6 @@ Tiling tiling_of(const ms_deform_attn::Problem& problem) {
   std::int64_t pixels = 0;
   for (const ms_deform_attn::Level& level : problem.levels) pixels += level.height * level.width;
   const std::int64_t maps = problem.batch * problem.heads * static_cast<std::int64_t>(problem.levels.size());
-  // Fewer queries each where blocks would not fill the machine.
   while (queries > kFewestQueries &&
          maps * per(problem.queries, queries) < 4 * device_info(problem.device).multiprocessors)
     queries /= 2;
