@@ -328,10 +328,6 @@ def judge(tool, number, what, reaching):
     return "missed", ""
 
 
-def place(row):
-    return row["file"], row["line"], row["change"], row["statement"]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
@@ -359,20 +355,21 @@ def main():
         journal = folder / "verdicts.jsonl"
         verdicts = [json.loads(row) for row in journal.read_text().splitlines()] if journal.exists() else []
         same = digest(numbered)
-        kept = {place(one): one for one in verdicts if one.pop("sources") == same and one["outcome"] == "caught"}
+        kept = {one["number"]: one for one in verdicts if one.pop("sources") == same and one["outcome"] == "caught"}
 
         def row(one):
             number, path, (begin, _, _, at, what) = one
             text = (ROOT / path).read_text()
             lines = text.count("\n", 0, begin)
             statement = " | ".join(" ".join(line.split()) for line in text.splitlines()[lines : lines + 2])
-            made = {"file": path, "line": at, "statement": statement, "change": what}
-            if place(made) in kept:
-                return kept[place(made)]
+            made = {"number": number, "file": path, "line": at, "statement": statement, "change": what}
+            if number in kept:
+                return kept[number]
             if (path, statement, what) in equivalent:
                 outcome = "equivalent", equivalent[path, statement, what]
             else:
-                outcome = judge(tool, number, {problem: run[1] for problem, run in runs.items() if number in run[2]})
+                reaching = {problem: run[1] for problem, run in runs.items() if number in run[2]}
+                outcome = judge(tool, number, what, reaching)
             print(f"{path}:{at}: {what}: {': '.join(filter(None, outcome))}", file=sys.stderr, flush=True)
             made |= {"outcome": outcome[0], "said": outcome[1]}
             with journal.open("a") as file:

@@ -24,7 +24,6 @@ enum class Levels { one, all };
 template <int rank, Levels levels>
 struct BoxCopy {
   static constexpr int lanes = 1;
-  static constexpr bool whole_tiles = true;
   const tma::TensorMap* maps;
   __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
     load_box<rank>(tile, to, maps[levels == Levels::one ? 0 : tile.level], barrier);

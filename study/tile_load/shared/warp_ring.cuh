@@ -22,9 +22,8 @@ struct RingStorage {
   WarpRing warp[kRingThreads / device::kWarpThreads];
 };
 
-/// Copy is how a tile gets into shared memory: `lanes` threads issue one tile's copies by `issue(tile, part, to,
-/// barrier)`, each `bytes(tile, part)` long unless `whole_tiles` says that together they are always the whole tile.
-/// smem: of the variant's line.
+/// Copy is how a tile gets into shared memory: `lanes` threads issue the copies of the whole tile by `issue(tile, part,
+/// to, barrier)`. smem: of the variant's line.
 template <int smem, class Copy>
 __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, const Copy& copy) {
   const int warp = device::warp_index();
@@ -45,8 +44,7 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
   const auto fill = [&](std::uint32_t first, int stage, const Tile& tile) {
     if (first >= problem.tiles) return;
     const bool valid = issues && first + static_cast<std::uint32_t>(slot) < problem.tiles;
-    std::uint32_t bytes = kTileBytes * min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerWarp));
-    if constexpr (!Copy::whole_tiles) bytes = device::warp_sum(valid ? copy.bytes(tile, lane % Copy::lanes) : 0);
+    const std::uint32_t bytes = kTileBytes * min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerWarp));
     if (lane == 0) device::arrive_expect_bytes(ring.full[stage], bytes);
     __syncwarp();
     if (valid) copy.issue(tile, lane % Copy::lanes, ring.stage[stage] + slot * kTileBytes, ring.full[stage]);
@@ -63,16 +61,14 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
 #pragma unroll
   for (int stage = 0; stage < kRingStages - 1; ++stage, ahead += stride) fill(ahead, stage, begin[stage]);
   Tile next = begin[kRingStages - 1];
-  constexpr int unrolled = Copy::whole_tiles ? kRingStages : 1;  // what zeroes borders by hand would spill
   for (std::uint32_t phase = 0; first < problem.tiles; phase ^= 1) {
-#pragma unroll unrolled
+#pragma unroll kRingStages
     for (int stage = 0; stage < kRingStages; ++stage) {
       if (first >= problem.tiles) break;
       fill(ahead, (stage + kRingStages - 1) % kRingStages, next);  // the stage that was read last
       ahead += stride;
       next = coordinates(ahead);
       device::wait(ring.full[stage], phase, {"eight tiles of a warp", stage});
-      if constexpr (!Copy::whole_tiles) __syncwarp();  // the barrier does not order the zeros that other lanes wrote
       const int mine = lane / kLanesPerTile;
       const std::uint32_t t = first + static_cast<std::uint32_t>(mine);
       const bool there = t < problem.tiles;
