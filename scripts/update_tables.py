@@ -182,7 +182,7 @@ def fresh_cases(rows, shown, before, digests):
     for row in rows:
         if row.get("kind") == "variant" and row["implementation"] in shown:
             changed = digests.changed(row)
-            stale = f"| {row['case']} |" not in before if changed is None else changed
+            stale = f" {row['case']} |" not in before if changed is None else changed
             fresh[row["case"]] = fresh.get(row["case"], True) and not stale
     return [case for case, holds in fresh.items() if holds]
 

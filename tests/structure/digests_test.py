@@ -85,7 +85,7 @@ def check_machines():
     digests.compilers, digests.digests = {"cuda": "nvcc 13.0.88"}, {"gemm": {"wgmma_tma": {"90": "new"}}}
     spec, before = (
         "results/{h100,h200}/a.json operator=gemm show=cublas cases=RC_1|RC_2|RC_3",
-        "| RC 3 |\n`results/h200/a.json`:",
+        "| gemm RC 3 |\n`results/h200/a.json`:",
     )
 
     def picked(h100, h200, fresh_only=True):
