@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import result_file
 import tmaops
 import tmaops.dataset
 from tmaops.dataset import columns, example
@@ -220,11 +221,6 @@ def revision() -> str:
     return found.stdout.strip() or tmaops.revision()
 
 
-def cpu_name() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--episodes", type=int, default=1000)
@@ -337,7 +333,7 @@ def main() -> None:
             "schema": 1,
             "status": "complete",
             "machine": {
-                "cpu": cpu_name(),
+                "cpu": result_file.cpu_name(),
                 "threads": options.workers,
                 "os": platform.system(),
                 "numpy": np.__version__,

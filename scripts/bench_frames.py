@@ -10,9 +10,7 @@ and the least of each. It has the rows that update_tables.py reads.
 """
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import polars as pl
+import result_file
 import tmaops
 from tmaops import data
 
@@ -114,25 +113,13 @@ def main() -> None:
     parser.add_argument("-o", "--output", help="the result file")
     options = parser.parse_args()
     rows = [row for size in SIZES for row in frames(*size, options.seconds)] + batch(options.seconds)
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        cpu = next(
-            (line.partition(":")[2].strip() for line in info if line.startswith("model name")), platform.machine()
-        )
     versions = {"pandas": pd.__version__, "polars": pl.__version__, "numpy": np.__version__}
-    result = {
-        "schema": 1,
-        "status": "complete",
-        "machine": {"cpu": cpu, "threads": len(os.sched_getaffinity(0)), "os": platform.system(), **versions},
+    head = {
         "revision": tmaops.revision(),
         "command": "taskset -c 1 scripts/bench_frames.py --seconds 20 -o results/cpu/frames.json",
         "clock": "wall",
-        "load": os.getloadavg()[0],
     }
-    text = json.dumps(result, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n ]\n}\n"
-    print(text, end="")
-    if options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write(text)
+    result_file.write(head, rows, {"threads": len(os.sched_getaffinity(0)), **versions}, options.output)
 
 
 if __name__ == "__main__":

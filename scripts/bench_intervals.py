@@ -9,15 +9,14 @@ rows that update_tables.py reads.
 """
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import time
 
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import numpy as np
+import result_file
 import tmaops
 
 MODES = ("mean", "sum", "min", "max", "any", "count", "lowpass")
@@ -61,24 +60,12 @@ def main() -> None:
     parser.add_argument("-o", "--output", help="the result file")
     options = parser.parse_args()
     rows = [row for each in CASES for row in case(*each, options.seconds)]
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        cpu = next(
-            (line.partition(":")[2].strip() for line in info if line.startswith("model name")), platform.machine()
-        )
-    result = {
-        "schema": 1,
-        "status": "complete",
-        "machine": {"cpu": cpu, "threads": 1, "os": platform.system(), "numpy": np.__version__},
+    head = {
         "revision": tmaops.revision(),
         "command": f"scripts/bench_intervals.py --seconds {options.seconds:g} -o results/cpu/intervals.json",
         "clock": "processor",
-        "load": os.getloadavg()[0],
     }
-    text = json.dumps(result, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n ]\n}\n"
-    print(text, end="")
-    if options.output:
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write(text)
+    result_file.write(head, rows, {"threads": 1, "numpy": np.__version__}, options.output)
 
 
 if __name__ == "__main__":

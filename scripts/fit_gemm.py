@@ -218,10 +218,9 @@ def main() -> None:
     costs = fit_all(samples, cases)
     # Studies are chosen by name alone and are not in the files. mma_sync is for GPUs without wgmma: dearer than all others.
     costs = {tile: cost for tile, cost in costs.items() if tile.variant != "mma_sync"}
-    old = re.findall(r'\{"(\w+)", .*?\}\},', (GEMM / "costs.inc").read_text())
-    kept = re.findall(r'\{"\w+", .*?\}\},', (GEMM / "costs.inc").read_text())
+    old = re.findall(r'(\{"(\w+)", .*?\}\},)', (GEMM / "costs.inc").read_text())
     known_variants = {tile.variant for tile in costs}
-    entries = [entry for variant, entry in zip(old, kept, strict=True) if variant not in known_variants]
+    entries = [entry for entry, variant in old if variant not in known_variants]
     entries += [
         f'{{"{t.variant}", "{text_of(t)}", {{{",".join(f"{value:.3g}" for value in cost)}}}}},'
         for t, cost in sorted(costs.items())
