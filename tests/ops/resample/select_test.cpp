@@ -40,15 +40,15 @@ const std::vector<Case> kCases{
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::linear, "touched_rows_lane/4 chunks"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::previous, "touched_rows_lane/4 chunks"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::nearest, "touched_rows_lane/4 chunks"},
-    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::cubic, "curve_window_walk"},
-    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::slerp, "curve_window_walk"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::cubic, "curve_window"},
+    {{1024, 512, 512, 128}, DType::bf16, DType::f32, Interpolation::slerp, "curve_window"},
     {{1024, 512, 512, 128}, DType::bf16, DType::f64, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 512, 128}, DType::bf16, DType::i64, Interpolation::linear, "bulk_window_block"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::linear, "touched_rows_lane/2 chunks"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::previous, "touched_rows_lane/2 chunks"},
     {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::nearest, "touched_rows_lane/2 chunks"},
-    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window_walk"},
-    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window_walk"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::cubic, "curve_window"},
+    {{1024, 512, 512, 128}, DType::f32, DType::f32, Interpolation::slerp, "curve_window"},
     {{8, 100000, 50000, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
     {{4096, 100, 50, 7}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain/4 trajectories"},
     {{256, 500, 250, 14}, DType::bf16, DType::f32, Interpolation::linear, "narrow_rows_plain"},
@@ -220,16 +220,6 @@ TEST(ResampleSelect, short_trajectories_of_narrow_rows_share_a_block) {
     const Tensors tensors({shape, dtype, DType::f32, Interpolation::linear, ""});
     EXPECT_EQ(choose(tensors.problem(), device).name(), name) << tensors.problem().text();
   }
-}
-
-TEST(ResampleSelect, walks_want_enough_targets_for_each_multiprocessor) {
-  DeviceInfo device = made_up_gpu(90);
-  const PretendedDevice pretended(device);
-  const Tensors tensors({{64, 600, 600, 128}, DType::bf16, DType::f32, Interpolation::cubic, ""});
-  const ResampleOptions cubic{.interpolation = Interpolation::cubic};
-  EXPECT_EQ(choose(tensors.problem(cubic), device).name(), "curve_window_walk");
-  device.multiprocessors = 160;  // 38,400 targets are fewer than 256 for each
-  EXPECT_EQ(choose(tensors.problem(cubic), device).name(), "curve_window");
 }
 
 TEST(ResampleSelect, modes_over_an_interval_are_refused_on_a_gpu_by_every_variant) {

@@ -8,9 +8,8 @@
 namespace tmaops::ops::resample {
 namespace {
 
-constexpr std::int64_t kShort = 8 << 20;   // bytes of output
-constexpr std::int64_t kWide = 512;        // bytes of a row
-constexpr std::int64_t kLeastWalks = 256;  // targets for each multiprocessor: enough strands to fill it
+constexpr std::int64_t kShort = 8 << 20;  // bytes of output
+constexpr std::int64_t kWide = 512;       // bytes of a row
 
 /// Kernels that guess which rows a tile needs and fetch them with its times, best first: they wait for one memory
 /// latency.
@@ -21,14 +20,6 @@ constexpr std::array<std::string_view, 2> kTouched{"touched_rows_lane", "touched
 constexpr std::array<std::string_view, 2> kNarrowRows{"narrow_rows_plain", "narrow_rows"};
 
 bool is_short(const Problem& problem) { return problem.batch * problem.target * problem.row_bytes() < kShort; }
-
-/// Kernels that take the problem, but lose it to the next of their family.
-bool loses(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
-  if (variant == "bulk_window_lane") return !is_short(problem);
-  if (variant == "curve_window_walk")
-    return problem.batch * problem.target < kLeastWalks * device.multiprocessors || 2 * problem.target < problem.source;
-  return false;
-}
 
 /// Whether the lanes of a warp can share a row, each with a search of its own.
 bool suits_lanes(const Problem& problem) {
@@ -51,9 +42,10 @@ bool windows_win(const Problem& problem) {
 }
 
 /// Place of a GPU variant in the order for a problem; nothing for a variant that is not known here.
-std::optional<double> rank(std::string_view variant, const Problem& problem, const DeviceInfo& device) {
+std::optional<double> rank(std::string_view variant, const Problem& problem) {
   constexpr double kLast = 100;
-  const double lost = loses(variant, problem, device) ? kLast : 0;
+  // In long calls it loses to the next of its family.
+  const double lost = variant == "bulk_window_lane" && !is_short(problem) ? kLast : 0;
   const bool windows = windows_win(problem);
   // Where lanes cannot search, a short plain call with a target per two samples wants one memory latency, not two.
   if (variant == "bulk_window_block" && is_short(problem) && !suits_lanes(problem) && !takes_one_row(problem) &&
@@ -62,12 +54,11 @@ std::optional<double> rank(std::string_view variant, const Problem& problem, con
   for (std::size_t i = 0; i < kWindows.size(); ++i)
     if (variant == kWindows[i]) return lost + (windows ? 10 : 20) + static_cast<double>(i);
   for (std::size_t i = 0; i < kTouched.size(); ++i)
-    if (variant == kTouched[i]) return lost + (windows ? 20 : 10) + static_cast<double>(i);
+    if (variant == kTouched[i]) return (windows ? 20 : 10) + static_cast<double>(i);
   for (std::size_t i = 0; i < kNarrowRows.size(); ++i)
-    if (variant == kNarrowRows[i]) return lost + 30 + static_cast<double>(i);
+    if (variant == kNarrowRows[i]) return 30 + static_cast<double>(i);
   if (variant == "warp_search") return 50;
-  if (variant == "curve_window_walk") return lost + 60;
-  if (variant == "curve_window") return 61;
+  if (variant == "curve_window") return 60;
   if (variant == "element_search") return kLast - 1;
   return std::nullopt;
 }
@@ -77,7 +68,7 @@ std::optional<double> rank(std::string_view variant, const Problem& problem, con
 Choice<Problem, Arguments, Config> select(const Problem& problem, const DeviceInfo& device, std::string_view name,
                                           VariantTable<Problem, Arguments, Config> table) {
   const auto estimate = [&](const auto& variant, const Config&) -> std::optional<double> {
-    return variant.device == DeviceType::cuda ? rank(variant.name, problem, device) : std::nullopt;
+    return variant.device == DeviceType::cuda ? rank(variant.name, problem) : std::nullopt;
   };
   return name.empty() ? best_choice(table, problem, device, estimate)
                       : named_choice(table, name, problem, device, estimate);

@@ -140,10 +140,7 @@ PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, co
     if (tensor_bytes <= problem.batch * problem.source * time_bytes)
       tile.ahead[0] = shares(tile.times, std::min(tensor_bytes, cut.ahead_times), blocks);
   }
-  if (problem.dense_batches) {
-    tile.ahead[2] = shares(tile.values, cut.ahead_values, blocks);
-    tile.burst = shares(tile.values, cut.burst, blocks);
-  }
+  if (problem.dense_batches) tile.ahead[2] = shares(tile.values, cut.ahead_values, blocks);
   return tile;
 }
 

@@ -69,7 +69,6 @@ struct PlainTile : PlainCall {
   SharedArray<unsigned char> times_held, rows_held;
   int shared_end;
   Ahead ahead[3];  // times, target times, first values
-  Ahead burst;     // values, behind the block's own copies
 };
 
 /// How a plain call is to be cut.
@@ -84,7 +83,6 @@ struct PlainCut {
   int row_margin = 4;
   std::int64_t ahead_times = 0;   // bytes of the times, and of the target times, to bring into the L2
   std::int64_t ahead_values = 0;  // bytes, the same
-  std::int64_t burst = 0;         // bytes of the values
 };
 PlainTile make_plain_tile(const Problem& problem, const Arguments& arguments, const PlainCut& cut);
 

@@ -3,7 +3,7 @@
 // what all its channels need in shared memory; then the warps make rows in pieces of 16 bytes. Only the search knows
 // the type of the times, so there are two kernels per type of values and not one per combination.
 #include "device/shared_memory.cuh"
-#include "ops/resample/forward/shared/pieces.cuh"
+#include "ops/resample/forward/gpu/curve_window/pieces.cuh"
 #include "ops/resample/shared/bracket.cuh"
 #include "ops/resample/shared/rows.cuh"
 #include "ops/resample/shared/shared_array.cuh"

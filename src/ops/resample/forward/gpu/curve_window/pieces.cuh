@@ -1,10 +1,48 @@
-// The values of a piece of 16 bytes, made of the samples around a target.
+// Rows in pieces of 16 bytes of values, every channel with its own interpolation, made of the samples around a target.
+// The kind of a piece and the mode of a channel are data, so that one kernel serves every mixture.
 #pragma once
 
 #include "ops/resample/forward/shared/curves.cuh"
-#include "ops/resample/forward/shared/pieces.hpp"
 
 namespace tmaops::ops::resample::gpu {
+
+/// What all channels of a piece are; the first five are the numbers of Interpolation.
+enum class Kind : std::uint32_t { linear, previous, next, nearest, cubic, quaternions, mixed };
+static_assert(static_cast<int>(Interpolation::cubic) == 4 && static_cast<int>(Interpolation::slerp) == 5);
+
+/// A piece of a row. Modes have 4 bits per value from the lowest on: an Interpolation up to cubic, or 8 + c for
+/// component c of a quaternion.
+struct Piece {
+  std::uint32_t modes = 0;
+  Kind kind = Kind::linear;
+};
+
+/// Those of a row, in the parameters of a kernel: nothing to allocate. supports() has their number.
+inline constexpr int kMostPieces = 128;
+struct Pieces {
+  Piece at[kMostPieces];
+};
+
+inline Pieces pieces_of(const Problem& problem) {
+  const auto values = static_cast<std::int64_t>(16 / size_of(problem.values));
+  Pieces pieces{};
+  bool begun[kMostPieces] = {};
+  for (const ChannelGroup& group : problem.groups) {
+    const bool slerp = group.interpolation == Interpolation::slerp;
+    for (std::int64_t channel = group.first; channel < group.first + group.count; ++channel) {
+      const auto at = static_cast<std::size_t>(channel / values);
+      Piece& piece = pieces.at[at];
+      const auto component = static_cast<std::uint32_t>(channel - group.first);
+      const std::uint32_t mode = slerp ? 8 + component : static_cast<std::uint32_t>(group.interpolation);
+      piece.modes |= mode << (4 * (channel % values));
+      const bool straddles = slerp && channel % 4 != static_cast<std::int64_t>(component);
+      const Kind kind = straddles ? Kind::mixed : static_cast<Kind>(group.interpolation);
+      piece.kind = begun[at] && piece.kind != kind ? Kind::mixed : kind;
+      begun[at] = true;
+    }
+  }
+  return pieces;
+}
 
 /// A target with all that depends on it alone, worked out by one thread for all its channels.
 struct alignas(16) CurveSpot {
