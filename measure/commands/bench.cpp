@@ -11,7 +11,6 @@
 #include "bench/run/runner.hpp"
 #include "bench/run/tuning.hpp"
 #include "commands/commands.hpp"
-#include "commands/ncu.hpp"
 #include "commands/progress.hpp"
 #include "commands/request.hpp"
 #include "commands/result_table.hpp"

@@ -1,5 +1,3 @@
-#include "commands/ncu.hpp"
-
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <vector>
 
+#include "commands/commands.hpp"
 #include "core/display.hpp"
 #include "core/fail.hpp"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "probe/descriptors.hpp"
+#include "probe/random_spec.hpp"
 #include "tmaops/tensor_map.hpp"
 
 namespace tmaops::probe {
@@ -26,20 +27,19 @@ class RandomLoads {
  public:
   /// Every tensor fits in `memory_bytes`, and no tile ends beyond `shared_bytes`.
   RandomLoads(std::uint64_t seed, std::int64_t memory_bytes, std::int64_t shared_bytes)
-      : memory_bytes_(memory_bytes), shared_bytes_(shared_bytes), random_(seed) {}
+      : memory_bytes_(memory_bytes), shared_bytes_(shared_bytes), specs_({.seed = seed}), random_(seed) {}
   RandomLoad next();
 
  private:
   std::int64_t below(std::int64_t count) {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(count));
   }
-  tma::TensorMapSpec any_spec();
-  void add_strides(tma::TensorMapSpec& spec);
   std::int64_t coordinate(const tma::TensorMapSpec& spec, std::size_t dimension);
 
   std::int64_t memory_bytes_;
   std::int64_t shared_bytes_;
-  std::mt19937_64 random_;
+  RandomSpecs specs_;
+  std::mt19937_64 random_;  // of the coordinates
 };
 
 /// Bytes from the tensor's address to the end of its last element.

@@ -17,7 +17,7 @@ struct CublasContext {
   CublasContext(const CublasContext&) = delete;
   CublasContext& operator=(const CublasContext&) = delete;
 
-  const cublas::Library& library = cublas::library();
+  const cublas::Library library{};
   Buffer workspace;
   cublas::Handle handle = nullptr;
 };

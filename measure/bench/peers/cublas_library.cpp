@@ -4,13 +4,25 @@
 #include <limits>
 #include <vector>
 
-#include "bench/measure/shared_library.hpp"
 #include "bench/peers/peers.hpp"
 
 namespace tmaops::bench::cublas {
 namespace {
 
-/// A library by its name with the newest major version first: where the loader looks, then in the toolkit's folder.
+/// cudaDataType of an element type.
+int cuda_data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 2;
+    case DType::bf16:
+      return 14;
+    default:
+      return kReal32F;
+  }
+}
+
+}  // namespace
+
 SharedLibrary open_library(const std::string& name) {
   std::vector<std::string> folders{""};
   for (const char* variable : {"CUDA_PATH", "CUDA_HOME"})
@@ -28,61 +40,8 @@ SharedLibrary open_library(const std::string& name) {
   return library;
 }
 
-template <class Function>
-void find(const SharedLibrary& library, const char* name, Function*& to) {
-  to = library.function<Function>(name);
-  if (to == nullptr) peer_refuses("cuBLAS", library.name() + " with the function " + name);
-}
-
-/// cudaDataType of an element type.
-int cuda_data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return 2;
-    case DType::bf16:
-      return 14;
-    default:
-      return kReal32F;
-  }
-}
-
-}  // namespace
-
-const Library& library() {
-  static const Library loaded = [] {
-    const SharedLibrary opened = open_library("libcublas");
-    Library made{};
-    find(opened, "cublasCreate_v2", made.create);
-    find(opened, "cublasDestroy_v2", made.destroy);
-    find(opened, "cublasSetStream_v2", made.set_stream);
-    find(opened, "cublasSetWorkspace_v2", made.set_workspace);
-    find(opened, "cublasGetStatusString", made.status_text);
-    find(opened, "cublasGemmEx", made.gemm);
-    return made;
-  }();
-  return loaded;
-}
-
-const LtLibrary& lt_library() {
-  static const LtLibrary loaded = [] {
-    const SharedLibrary opened = open_library("libcublasLt");
-    LtLibrary made{};
-    find(opened, "cublasLtCreate", made.create);
-    find(opened, "cublasLtDestroy", made.destroy);
-    find(opened, "cublasLtGetStatusString", made.status_text);
-    find(opened, "cublasLtMatmulDescCreate", made.product_create);
-    find(opened, "cublasLtMatmulDescDestroy", made.product_destroy);
-    find(opened, "cublasLtMatmulDescSetAttribute", made.product_set);
-    find(opened, "cublasLtMatrixLayoutCreate", made.matrix_create);
-    find(opened, "cublasLtMatrixLayoutDestroy", made.matrix_destroy);
-    find(opened, "cublasLtMatmulPreferenceCreate", made.preference_create);
-    find(opened, "cublasLtMatmulPreferenceDestroy", made.preference_destroy);
-    find(opened, "cublasLtMatmulPreferenceSetAttribute", made.preference_set);
-    find(opened, "cublasLtMatmulAlgoGetHeuristic", made.heuristic);
-    find(opened, "cublasLtMatmul", made.matmul);
-    return made;
-  }();
-  return loaded;
+Found::Found(const SharedLibrary& library, const char* name) : address_(library.function<void()>(name)) {
+  if (address_ == nullptr) peer_refuses("cuBLAS", library.name() + " with the function " + name);
 }
 
 Product product_of(const Workload& workload) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/measure/shared_library.hpp"
 #include "bench/workloads/workload.hpp"
 
 namespace tmaops::bench::cublas {
@@ -35,42 +36,57 @@ struct HeuristicResult {  // cublasLtMatmulHeuristicResult_t
   int reserved[4];
 };
 
-/// libcublas.
-struct Library {
-  Status (*create)(Handle*);
-  Status (*destroy)(Handle);
-  Status (*set_stream)(Handle, Stream);
-  Status (*set_workspace)(Handle, void*, std::size_t);
-  const char* (*status_text)(Status);
-  Status (*gemm)(Handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,
-                 int a_type, int a_leading, const void* b, int b_type, int b_leading, const void* beta, void* c,
-                 int c_type, int c_leading, int compute_type, int algorithm);
+/// A library by its name with the newest major version first. Throws Error variant_refuses when it is not found.
+SharedLibrary open_library(const std::string& name);
+/// A function of it. Throws Error variant_refuses where it lacks one of this name.
+class Found {
+ public:
+  Found(const SharedLibrary& library, const char* name);
+  template <class Function>
+  operator Function*() const {  // NOLINT(google-explicit-constructor): to the type of the member it is for
+    return reinterpret_cast<Function*>(address_);
+  }
+
+ private:
+  void (*address_)();
 };
 
-/// libcublasLt.
+struct Library {
+  SharedLibrary from = open_library("libcublas");
+  Status (*create)(Handle*) = Found(from, "cublasCreate_v2");
+  Status (*destroy)(Handle) = Found(from, "cublasDestroy_v2");
+  Status (*set_stream)(Handle, Stream) = Found(from, "cublasSetStream_v2");
+  Status (*set_workspace)(Handle, void*, std::size_t) = Found(from, "cublasSetWorkspace_v2");
+  const char* (*status_text)(Status) = Found(from, "cublasGetStatusString");
+  Status (*gemm)(Handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,
+                 int a_type, int a_leading, const void* b, int b_type, int b_leading, const void* beta, void* c,
+                 int c_type, int c_leading, int compute_type, int algorithm) = Found(from, "cublasGemmEx");
+};
+
 struct LtLibrary {
-  Status (*create)(Handle*);
-  Status (*destroy)(Handle);
-  const char* (*status_text)(Status);
-  Status (*product_create)(Descriptor*, int compute_type, int scale_type);
-  Status (*product_destroy)(Descriptor);
-  Status (*product_set)(Descriptor, int attribute, const void*, std::size_t);
-  Status (*matrix_create)(Descriptor*, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading);
-  Status (*matrix_destroy)(Descriptor);
-  Status (*preference_create)(Descriptor*);
-  Status (*preference_destroy)(Descriptor);
-  Status (*preference_set)(Descriptor, int attribute, const void*, std::size_t);
+  SharedLibrary from = open_library("libcublasLt");
+  Status (*create)(Handle*) = Found(from, "cublasLtCreate");
+  Status (*destroy)(Handle) = Found(from, "cublasLtDestroy");
+  const char* (*status_text)(Status) = Found(from, "cublasLtGetStatusString");
+  Status (*product_create)(Descriptor*, int compute_type, int scale_type) = Found(from, "cublasLtMatmulDescCreate");
+  Status (*product_destroy)(Descriptor) = Found(from, "cublasLtMatmulDescDestroy");
+  Status (*product_set)(Descriptor, int attribute, const void*, std::size_t) = Found(from,
+                                                                                     "cublasLtMatmulDescSetAttribute");
+  Status (*matrix_create)(Descriptor*, int type, std::uint64_t rows, std::uint64_t columns,
+                          std::int64_t leading) = Found(from, "cublasLtMatrixLayoutCreate");
+  Status (*matrix_destroy)(Descriptor) = Found(from, "cublasLtMatrixLayoutDestroy");
+  Status (*preference_create)(Descriptor*) = Found(from, "cublasLtMatmulPreferenceCreate");
+  Status (*preference_destroy)(Descriptor) = Found(from, "cublasLtMatmulPreferenceDestroy");
+  Status (*preference_set)(Descriptor, int attribute, const void*,
+                           std::size_t) = Found(from, "cublasLtMatmulPreferenceSetAttribute");
   Status (*heuristic)(Handle, Descriptor product, Descriptor a, Descriptor b, Descriptor c, Descriptor d,
-                      Descriptor preference, int wanted, HeuristicResult* results, int* found);
+                      Descriptor preference, int wanted, HeuristicResult* results,
+                      int* found) = Found(from, "cublasLtMatmulAlgoGetHeuristic");
   Status (*matmul)(Handle, Descriptor product, const void* alpha, const void* a, Descriptor a_matrix, const void* b,
                    Descriptor b_matrix, const void* beta, const void* c, Descriptor c_matrix, void* d,
                    Descriptor d_matrix, const Algorithm* algorithm, void* workspace, std::size_t workspace_bytes,
-                   Stream stream);
+                   Stream stream) = Found(from, "cublasLtMatmul");
 };
-
-/// Throw Error variant_refuses when the library is not found or lacks a function.
-const Library& library();
-const LtLibrary& lt_library();
 
 /// A product as these column-major libraries take it: D is row-major, so its transpose B' A' is asked for, with our B
 /// as their first operand.

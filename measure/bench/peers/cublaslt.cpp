@@ -64,7 +64,7 @@ class CublasLtContext {
                                  leading));
   }
 
-  const cublas::LtLibrary& library_ = cublas::lt_library();
+  const cublas::LtLibrary library_{};
   Buffer workspace_;
   cublas::Handle handle_ = nullptr;
   cublas::Descriptor product_ = nullptr;

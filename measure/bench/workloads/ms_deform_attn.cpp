@@ -7,7 +7,6 @@
 #include "bench/workloads/common.hpp"
 #include "bench/workloads/element.hpp"
 #include "bench/workloads/ms_deform_attn_cases.hpp"
-#include "bench/workloads/ms_deform_attn_inputs.hpp"
 #include "core/parallel.hpp"
 #include "ops/ms_deform_attn/backward/problem.hpp"
 #include "ops/ms_deform_attn/problem.hpp"

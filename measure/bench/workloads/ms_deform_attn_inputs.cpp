@@ -1,10 +1,9 @@
-#include "bench/workloads/ms_deform_attn_inputs.hpp"
-
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include "bench/workloads/element.hpp"
+#include "bench/workloads/ms_deform_attn_cases.hpp"
 #include "bench/workloads/random.hpp"
 #include "core/parallel.hpp"
 
