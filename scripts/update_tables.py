@@ -161,10 +161,11 @@ class Digests:
         """A sentence where the code of rows has changed; what stood there `before` where this build cannot tell."""
         variants = [row for row in rows if row.get("kind") == "variant"]
         answers = {row["selected"]: self.changed(row) for row in variants}
-        if None in answers.values() and not any(answers.values()):
+        if None in answers.values():
             self.unknown.add(path)
             found = NOTE.search(before)
-            return found[1] if found else ""
+            stood = found[1] if found else ""
+            answers = {name: f"`{name}`" in stood if one is None else one for name, one in answers.items()}
         if not any(answers.values()):
             return ""
         if all("code" not in row for row in variants):

@@ -1,6 +1,6 @@
 #include "tmaops/gemm.hpp"
 
-#include "c_api/options.hpp"
+#include "c_api/option_fields.hpp"
 #include "c_api/plan.hpp"
 
 namespace tmaops::c_api {

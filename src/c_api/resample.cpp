@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "c_api/options.hpp"
+#include "c_api/option_fields.hpp"
 #include "c_api/plan.hpp"
 
 namespace tmaops::c_api {
