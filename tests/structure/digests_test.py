@@ -71,9 +71,11 @@ def check_notes():
     before = "`results/a.json`: GPU, revision 0a. The code has changed since: `x`.\n"
     note = digests.note("a", [row("wgmma_tma", "old"), row("blocked", "new", device="cpu")], before)
     expect(note == " The code has changed since: `wgmma_tma`.", f"what stands below a table: {note!r}")
-    unknown = digests.note("a", [row("wgmma_tma", "old", "nvcc 12.9")], before)
+    before = before.replace("`x`", "`wgmma_tma`")
+    unknown = digests.note("a", [row("wgmma_tma", "old", "nvcc 12.9"), row("gone", None)], before)
     expect(
-        unknown == " The code has changed since: `x`." and digests.unknown == {"a"}, "what a build cannot compare stays"
+        unknown == " The code has changed since: `wgmma_tma`, `gone`." and digests.unknown == {"a"},
+        f"what a build cannot compare stays beside what it can: {unknown!r}",
     )
     digests.compilers["cuda"], digests.digests = "", {"gemm": {"blocked": {"0": "new"}}}
     expect(digests.changed(row("wgmma_tma", "old")) is None, "a build without kernels")
