@@ -105,7 +105,8 @@ Work atomic_work(const LaunchSite& site, const Problem& problem, const Arguments
   const LaunchShape shape = rounds((gradient.size() + kFour - 1) / kFour, forward.device);
   if constexpr (values == Values::up_to_f64)
     if (forward.value_dtype == DType::f64) {
-      work.add(finish_sums<float, double>, shape, call, value_rows(gradient), false);
+      const auto finish = gradient.dtype == DType::f64 ? finish_sums<double, double> : finish_sums<float, double>;
+      work.add(finish, shape, call, value_rows(gradient), false);
       return work;
     }
   const bool vectors = call.fixed == nullptr && gradient.is_contiguous() && row_alignment(gradient) >= 8 &&
