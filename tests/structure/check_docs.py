@@ -134,7 +134,11 @@ def problems_of(command):
 
 commands = 0
 for document in documents:
-    for block in re.findall(r"```(?:sh|bash)?\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL):
+    for language, block in re.findall(
+        r"^```(\w*)\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ):
+        if language not in ("", "sh", "bash"):
+            continue
         for line in filter(COMMAND.match, block.replace("\\\n", " ").splitlines()):
             commands += 1
             found += [f"{document.relative_to(root)}: {problem}: {line}" for problem in problems_of(line)]
