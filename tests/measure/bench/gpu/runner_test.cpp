@@ -88,20 +88,23 @@ TEST_F(BenchOnGpu, tuning_times_every_tile_and_its_table_decides) {
   const Settings product = problem("gemm", {{"case", "RC 256"}, {"dtype", "f16"}});
   const Report report = run_on_gpu({product}, {.samples = 5, .min_time = 0, .tune = true});
   EXPECT_TRUE(report.failed.empty());
-  EXPECT_EQ(report.rows.size(), make_workload(product, kGpu)->candidates().size());
+  for (const Refusal& refusal : report.refused) ADD_FAILURE() << refusal.implementation << ": " << refusal.reason;
+  const std::vector<std::string> candidates = make_workload(product, kGpu)->candidates();
+  EXPECT_EQ(report.rows.size(), candidates.size());
   const auto choices = fastest(report.rows, device_info(kGpu).name);
   ASSERT_EQ(choices.size(), 1U);
   EXPECT_EQ(choices[0].product, "RC 256");
 
   ops::gemm::TuningTable table;
   ops::gemm::TunedChoice other = choices[0];
-  other.choice = "wgmma_tma/128x128";  // what no measurement would choose
+  other.choice =
+      *std::ranges::find_if(candidates, [](const std::string& one) { return one.starts_with("wgmma_cp_async"); });
   table.set(other);
   const test::Scratch folder;
   setenv("TMAOPS_GEMM_TUNING", folder.file("table.yaml", table.text()).c_str(), 1);
-  EXPECT_EQ(make_workload(product, kGpu)->selected(), "wgmma_tma");
+  EXPECT_EQ(make_workload(product, kGpu)->selected(), "wgmma_cp_async");
   setenv("TMAOPS_GEMM_TUNING", "off", 1);
-  EXPECT_NE(make_workload(product, kGpu)->selected(), "wgmma_tma");
+  EXPECT_NE(make_workload(product, kGpu)->selected(), "wgmma_cp_async");
   unsetenv("TMAOPS_GEMM_TUNING");
 }
 
