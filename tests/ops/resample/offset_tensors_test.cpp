@@ -246,7 +246,7 @@ TEST(ResampleOffsetTensors, on_a_gpu_are_taken_by_the_variants_that_take_everyth
   };
   for (const auto& [source, target] : {std::pair(true, true), {true, false}, {false, true}}) {
     const Unknown call{.source = source, .target = target};
-    EXPECT_GE(check(call.problem(), ops::resample::variants(), "element_search"), 15);
+    EXPECT_GE(check(call.problem(), ops::resample::variants(), "element_search"), 14);
     EXPECT_EQ(check(call.backward(), ops::resample_backward::variants(), "row_gather"), 1);
     EXPECT_EQ(check(call.violations(), ops::resample_violations::variants(), "count_violations"), 0);
     const auto table = as_if_built(ops::resample::variants());
