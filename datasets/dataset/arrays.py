@@ -17,10 +17,11 @@ from tmaops.dataset.columns import compute_columns
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import RATES, Plan, rate_in
 from tmaops.dataset.options import Options
-from tmaops.dataset.rules import Known, Rules, find_time
+from tmaops.dataset.rules import MOST_CHANNELS, Known, Rules, find_time
 from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of an array that are in memory at a time
+TEXT = "OSUT"  # kinds of NumPy's types
 AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
 
 
@@ -33,12 +34,12 @@ def row_bytes(array: Any) -> int:
     return max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
 
 
-def known_of(path: str, array: Any, rows: int, read: bool = True) -> Known:
-    """What the first rows of an array say of it. read: its rows may be numbers that are computed."""
+def known_of(path: str, array: Any, rows: int) -> Known:
+    """What the first rows of an array say of it."""
     width = math.prod(array.shape[1:])
-    real = read and array.dtype.kind == "f" and array.dtype.itemsize <= 8 and width > 0
-    values = native(array[:rows]) if real or array.dtype.kind in "iub" and len(array.shape) == 1 else None
-    return Known(path, str(array.dtype), width if real else None, values)
+    real = array.dtype.kind == "f" and array.dtype.itemsize <= 8 and width > 0
+    looked_at = width <= MOST_CHANNELS if real else array.dtype.kind in "iub" and len(array.shape) == 1
+    return Known(path, str(array.dtype), width if real else None, native(array[:rows]) if looked_at else None)
 
 
 def slab_rows(array: Any, targets: int) -> int:
@@ -58,9 +59,11 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
 
 def as_times(values: np.ndarray, where: str) -> pa.Array:
     """Numbers or text of an array as Arrow has times."""
-    values = native(values.reshape(-1))
-    if values.dtype.kind in "OS":
-        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values.tolist()]
+    if values.dtype.kind in TEXT:
+        flat = values.reshape(-1).tolist()
+        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in flat]
+    else:
+        values = native(values.reshape(-1))
     try:
         return pa.array(values)
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -71,18 +74,18 @@ def as_times(values: np.ndarray, where: str) -> pa.Array:
 Times = tuple[str, str | None, str, list[str]]
 
 
-def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, kinds: str, what: str) -> Times | None:
+def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, what: str) -> Times | None:
     """The array that holds the times, (S) or (S, 1), as the library finds it by name; None where there is none.
 
-    asked: its name. kinds: of NumPy's types those that are looked at. what: what warnings call it, with {} for the name.
+    asked: its name. what: what warnings call it, with {} for the name.
     """
     known = {}
     for name, array in arrays.items():
-        if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in kinds:
+        if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufM":
             continue
         if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # no type that the library has
             continue
-        if array.dtype.kind not in "OS":
+        if array.dtype.kind not in TEXT:
             known[name] = native(array[:FIRST_ROWS].reshape(-1))
         elif name == asked or reads_text(name):
             known[name] = np.array(as_times(array[:FIRST_ROWS], name).to_pylist(), str)
@@ -149,21 +152,25 @@ class Part:
     @cached_property
     def targets(self) -> np.ndarray:
         """From the latest first sample to the earliest last one of each episode; gives each clock its samples at them."""
-        ends = [(each, np.cumsum(each.counts)) for each in self.clocks]
-        first = np.max([each.times[end - each.counts] for each, end in ends], axis=0)
-        last = np.min([each.times[end - 1] for each, end in ends], axis=0)
-        if (last < first).any():
-            needed = "streams of one clock (--latency moves one)"
-            raise Refused(self.labels[int(np.argmax(last < first))], "streams that do not overlap in time", needed)
-        targets, counts = self.options.grid.of(first, last, np.max([each.counts for each in self.clocks], axis=0))
+        grid, own = self.options.grid, self.clocks[0]
+        if len(self.clocks) == 1:
+            own.episodes = grid.episodes(own.times, own.counts, self.labels)
+        else:
+            for each in self.clocks:
+                grid.episodes(each.times, each.counts, [f"{self.labels[0]}: {each.name}"])  # in order
+            times = clock.shared([each.times for each in self.clocks])
+            if times is None:
+                needed = "streams of one clock (--latency moves one)"
+                raise Refused(self.labels[0], "streams that do not overlap in time", needed)
+            targets = grid.episodes(times, np.array([times.size]), self.labels).written
+            for each in self.clocks:
+                each.episodes = grid.at(one_episode(each.times, targets, self.labels[0]))
         for each in self.clocks:
-            wanted = self.options.grid.evaluated(each.times, each.counts, targets, counts)
-            each.episodes = Episodes(each.times, wanted, each.counts, counts, self.labels, targets)
             if each.episodes.empty(self.options.max_gap_ns(each.name)) is not None:
                 where = self.labels[0] + (f": stream {each.path}" if each.path else "")
                 needed = "a larger --max-gap, or a format that can leave values out (Parquet)"
                 raise Refused(where, "a gap longer than --max-gap", needed)
-        return targets
+        return own.episodes.written
 
     def planned(self, plan: Plan, also_sampled: Iterable[str] = ()) -> bool:
         """Whether there are targets; then the plan has what is to be said. also_sampled: arrays that follow in another way."""
@@ -193,14 +200,15 @@ class Part:
 
     def new_times(self, path: str) -> np.ndarray:
         """The targets in the type and unit of an array of times."""
-        array, unit = self.arrays[path], self.clock_of(path).unit
-        kind, style = pa.from_numpy_dtype(array.dtype.newbyteorder("=")) if array.dtype.kind not in "OS" else None, "T"
-        if kind is None:
-            kind, style = pa.string(), clock.text_style(as_times(array[:1], path)[0].as_py())
-        made = clock.times_like(self.targets, kind, unit, style)
-        if array.dtype.kind == "S":
-            return np.array(made.to_pylist(), "S").reshape(-1, *array.shape[1:])
-        return made.to_numpy(zero_copy_only=False).astype(array.dtype).reshape(-1, *array.shape[1:])
+        array, unit, kind = self.arrays[path], self.clock_of(path).unit, self.arrays[path].dtype
+        if kind.kind in TEXT:  # it may become longer
+            style = clock.text_style(as_times(array[:1], path)[0].as_py())
+            text = clock.times_like(self.targets, pa.string(), unit, style).to_pylist()
+            made = np.array(text, kind.kind if kind.kind in "SU" else kind)
+        else:
+            made = clock.times_like(self.targets, pa.from_numpy_dtype(kind.newbyteorder("=")), unit)
+            made = made.to_numpy(zero_copy_only=False).astype(kind)
+        return made.reshape(-1, *array.shape[1:])
 
     def said_of_times(self, path: str) -> dict[str, str]:
         """The attributes of a new array of times."""

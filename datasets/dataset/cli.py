@@ -32,9 +32,7 @@ RUN = {
     "--shard": dict(default="0/1", metavar="I/N", help="do every N-th file, beginning with file I"),
     "--workers": dict(type=int, help="processes, this one among them; all cores by default"),
     "--resume": dict(action="store_true", help="go on with an unfinished run; the result has the same bytes"),
-    "--keep-going": dict(
-        action="store_true", help="leave out episodes that cannot be resampled, and list them (exit code 3)"
-    ),
+    "--keep-going": dict(action="store_true", help="leave out episodes that are refused, and list them (exit code 3)"),
     "--explain": dict(action="store_true", help="print what would be done, and do nothing"),
     "--json": dict(action="store_true", help="print the report as JSON on stdout"),
     "--quiet": dict(action="store_true", help="print warnings alone"),

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tmaops import Error, _recording
 from tmaops.dataset.errors import Refused
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 SAID = "time_unit"  # under this name a data set that was made here says the unit of its times
 UNIT = "the unit of the times (--time-unit)"
-MANY_TARGETS, MOST_PER_SAMPLE = 10**8, 100  # more than both at once is a wrong unit of time
+PICKED = ("previous", "next", "nearest")  # modes that take a row as it is
+NANO = {"time": "time", "time_unit": "ns", "outside": "hold"}  # how the library is given times in nanoseconds
 FURTHEST = 2**63 - 1
 ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
@@ -125,57 +127,6 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: 
     return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
 
 
-def moment(text: str | None, name: str) -> int | None:
-    """A time that a caller names, in seconds of the recording's clock or as ISO 8601 text, in nanoseconds."""
-    if text is None:
-        return None
-    try:
-        if re.match(r"\d{4}-\d", text):
-            return int(_of_text(pa.chunked_array([[text]]), name)[0])
-        found = round(Fraction(text) * 10**9)
-        if abs(found) <= FURTHEST:
-            return found
-    except (ValueError, ZeroDivisionError):
-        pass
-    raise Refused(name, repr(text), "seconds of the recording's clock, or an ISO 8601 time")
-
-
-def in_order(
-    times: np.ndarray, rows: np.ndarray, names: list[str], sort: bool, duplicates: str
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The times (S) of N episodes of so many rows in order, and the rows (S) that have them; None where they stay as they are.
-
-    Refuses by name and row what is out of order.
-    """
-    if not rows.all():
-        raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
-    ends = np.cumsum(rows)
-
-    def wrong(times: np.ndarray) -> np.ndarray:
-        found = times[1:] < times[:-1] if duplicates == "last" else times[1:] <= times[:-1]
-        found[ends[:-1] - 1] = False  # to the next episode
-        return found
-
-    order = None
-    if sort and wrong(times).any():
-        order = np.lexsort((times, np.repeat(np.arange(rows.size), rows)))
-        times = times[order]
-    found = wrong(times)
-    if found.any():
-        at = int(np.argmax(found)) + 1
-        episode = int(np.searchsorted(ends, at, "right"))
-        row = at - int(ends[episode] - rows[episode])
-        same = times[at] == times[at - 1]
-        said = f"row {row} has {'the same time as' if same else 'a time before that of'} row {row - 1}"
-        mend = (
-            "--duplicates last, where the later sample wins"
-            if same
-            else "--sort, which sorts the samples of an episode"
-        )
-        raise Refused(names[episode], said, f"timestamps that increase, or {mend}")
-    return times, order
-
-
 def rate(text: str | int | float | Fraction) -> Fraction:
     """Targets per second as an exact number: 30, "29.97", "30000/1001"."""
     try:
@@ -214,46 +165,39 @@ class Episodes:
         """The first row of each (N)."""
         return np.cumsum(self.rows) - self.rows
 
-    @cached_property
-    def rising(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and targets moved so that all increase, from each episode to the next."""
-        if len(self.names) == 1:
-            return self.times, self.targets
-        first = self.times[self.begins]
-        spans = self.times[self.begins + self.rows - 1] - first + 1
-        moved = np.cumsum(spans) - spans - first
-        return self.times + np.repeat(moved, self.rows), self.targets + np.repeat(moved, self.counts)
-
-    @cached_property
+    @property
     def around(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows at or before and at or after each target; both clamped."""
-        times, targets = self.rising
-        found = np.searchsorted(times, targets, side="right") - 1
-        before = np.maximum(found, 0)
-        return before, np.minimum(found + (times[before] != targets), times.size - 1)
+        return self.taken("previous"), self.taken("next")
 
     def empty(self, max_gap: int | None) -> np.ndarray | None:
         """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
         if max_gap is None:
             return None
         before, after = self.around
-        found = self.rising[0][after] - self.rising[0][before] > max_gap
+        found = self.times[after] - self.times[before] > max_gap
         return found if found.any() else None
 
     def taken(self, mode: str) -> np.ndarray:
         """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final, where the
         last target takes the last row.
         """
-        if mode not in self._taken:
-            (times, targets), (before, after) = self.rising, self.around
-            rows = {"previous": before, "final": before, "next": after}.get(mode)
-            if rows is None:
-                rows = np.where(times[after] - targets < targets - times[before], after, before)
-            if mode == "final":
-                rows, has = rows.copy(), self.counts > 0
-                rows[np.cumsum(self.counts)[has] - 1] = (self.begins + self.rows - 1)[has]
-            self._taken[mode] = rows
-        return self._taken[mode]
+        if mode == "final":
+            rows, has = self.taken("previous").copy(), self.counts > 0
+            rows[np.cumsum(self.counts)[has] - 1] = (self.begins + self.rows - 1)[has]
+            return rows
+        if not self._taken and self.targets.size:
+            self._taken |= _rows_of(self)
+        return self._taken[mode] if self.targets.size else self.targets
+
+
+def shared(clocks: list[np.ndarray]) -> np.ndarray | None:
+    """Times from the latest first one to the earliest last one of some clocks, those of the longest among them; None where they
+    do not overlap.
+    """
+    first, last = max(times[0] for times in clocks), min(times[-1] for times in clocks)
+    most = max(clocks, key=len)
+    return np.unique(np.append(most[(most > first) & (most < last)], [first, last])) if first <= last else None
 
 
 def one_episode(times: np.ndarray, targets: np.ndarray, name: str) -> Episodes:
@@ -262,61 +206,46 @@ def one_episode(times: np.ndarray, targets: np.ndarray, name: str) -> Episodes:
 
 @dataclass(frozen=True)
 class Grid:
-    """Targets origin + i / hz, each rounded by itself, so that nothing drifts, and a sample that was rounded the same way
-    lies on its target exactly. The origin is the first sample, `start`, or with `align` time 0. Times in nanoseconds.
-    """
+    """Where the targets of episodes lie, as the library takes it: from the first sample, `start`, or with `align` time 0 on."""
 
     hz: Fraction
-    start: int | None = None
-    end: int | None = None
+    start: str | None = None
+    end: str | None = None
     align: bool = False
-    snap: int = 0
+    snap: float = 0.0
+    duplicates: str = "last"
 
     def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str]) -> Episodes:
-        """N episodes of so many rows whose times (S) are in order, at their targets."""
-        ends = np.cumsum(rows)
-        targets, counts = self.of(times[ends - rows], times[ends - 1], rows)
-        return Episodes(times, self.evaluated(times, rows, targets, counts), rows, counts, names, targets)
+        """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
+        if not rows.all():
+            raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
+        asked = {"start": self.start, "end": self.end, "align": self.align, "snap": self.snap}
+        asked |= {"duplicates": self.duplicates, "offsets": _offsets(rows)}
+        where = names[0] if len(names) == 1 else None
+        try:
+            made = _recording.resample(
+                [_recording.column("time", times)], hz=float(self.hz), where=where, **NANO, **asked
+            )
+        except Error as error:
+            if error.got != "no target":
+                raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
+            return Episodes(times, times[:0], rows, np.zeros_like(rows), names, times[:0])
+        targets, counts = made.arrays[0].values, np.diff(made.offsets)
+        return self.at(Episodes(times, targets, rows, counts, names))
 
-    def of(self, first: np.ndarray, last: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The targets of N episodes from their first to their last sample, one after the other, and their counts (N)."""
-        origin, index, counts = self.points(first, last, samples)
-        return np.repeat(origin, counts) + _offsets(index, counts, self.hz), counts
-
-    def points(
-        self, first: np.ndarray, last: np.ndarray, samples: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each episode (N) the origin of its targets, the index of the first one, and their count."""
-        low, high = first, last + self.snap if self.end is None else np.minimum(last + self.snap, self.end)
-        origin = first
-        if self.align or self.start is not None:
-            origin = np.full_like(first, 0 if self.align else self.start)
-            low = first - self.snap if self.start is None else np.maximum(first - self.snap, self.start)
-        index = _reached(low - origin, self.hz)
-        counts = np.maximum(_reached(high - origin + 1, self.hz) - index, 0)
-        if counts.sum() > MANY_TARGETS and (counts > MOST_PER_SAMPLE * samples).any():
-            worst = int(np.argmax(counts / samples))
-            what = f"{counts[worst]} targets for {samples[worst]} samples"
-            raise Refused("hz", what, f"at most {MOST_PER_SAMPLE} targets for each sample: {UNIT}, or another rate")
-        return origin, index, counts
-
-    def evaluated(self, times: np.ndarray, rows: np.ndarray, targets: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The times at which targets take their values: those within `snap` of a sample take its time, of two that are equally
-        near the earlier one's.
-        """
-        if not self.snap or not targets.size:
-            return targets
-        all_times, all_targets = Episodes(times, targets, rows, counts, ["" for _ in rows]).rising
-        first, last = (np.repeat(ends, counts) for ends in (np.cumsum(rows) - rows, np.cumsum(rows) - 1))
-        after = np.searchsorted(all_times, all_targets)
-        before, after = times[np.clip(after - 1, first, last)], times[np.clip(after, first, last)]
-        nearest = np.where(np.abs(targets - before) <= np.abs(after - targets), before, after)
-        return np.where(np.abs(nearest - targets) <= self.snap, nearest, targets)
+    def at(self, episodes: Episodes) -> Episodes:
+        """Episodes whose targets within `snap` of a sample are evaluated at its time."""
+        times, targets = episodes.times, episodes.targets
+        if self.snap and targets.size:
+            near = times[episodes.taken("nearest")]
+            targets = np.where(np.abs(near - targets) <= round(self.snap * 1e9), near, targets)
+        return Episodes(times, targets, episodes.rows, episodes.counts, episodes.names, episodes.targets)
 
 
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
     """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
-    return np.repeat(first, rows) + _offsets(np.zeros_like(rows), rows, fps)
+    exact = np.arange(rows.max(initial=0)).astype(np.longdouble) * (10**9 * fps.denominator) / fps.numerator
+    return np.repeat(first, rows) + np.floor(exact + np.longdouble(0.5)).astype(np.int64)[places(rows)]
 
 
 def places(counts: np.ndarray) -> np.ndarray:
@@ -325,35 +254,24 @@ def places(counts: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) - np.repeat(begins, counts)
 
 
-def _offsets(index: np.ndarray, counts: np.ndarray, hz: Fraction) -> np.ndarray:
-    """(index + i) / hz for i = 0, 1, ... (nanoseconds), rounded, of N episodes of so many rows."""
-    place = places(counts)
-    if (index == index[:1]).all():  # one table for all, since divisions take their time
-        return _rounded(index[:1] + np.arange(counts.max(initial=0)), hz)[place] if index.size else place
-    return _rounded(np.repeat(index, counts) + place, hz)
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    return np.append(0, np.cumsum(counts))
 
 
-def _rounded(index: np.ndarray, hz: Fraction) -> np.ndarray:
-    """index / hz (nanoseconds), rounded."""
-    period = 10**9 / hz
-    whole, rest = _divided(index, period.denominator, period)
-    part = (2 * period.numerator * rest + period.denominator) // (2 * period.denominator)
-    return (whole * period.numerator + part).astype(np.int64)
-
-
-def _reached(times: np.ndarray, hz: Fraction) -> np.ndarray:
-    """The index of the first of index / hz, rounded, that is not before each time (nanoseconds)."""
-    period = 10**9 / hz
-    whole, rest = _divided(times, period.numerator, period)
-    part = -((1 - 2 * rest) * period.denominator // (2 * period.numerator))
-    return (whole * period.denominator + part).astype(np.int64)
-
-
-def _divided(values: np.ndarray, by: int, period: Fraction) -> tuple[np.ndarray, np.ndarray]:
-    """Quotients and remainders; as Python's integers where products of the remainders are beyond 64 bits."""
-    fits = 2 * period.numerator * period.denominator < 2**62
-    whole = (values if fits else values.astype(object)) // by
-    return whole, values - whole * by
+def _rows_of(episodes: Episodes) -> dict[str, np.ndarray]:
+    """The rows that the targets of episodes take, by mode."""
+    rows = [_recording.rows(mode, episodes.times.size) for mode in PICKED]
+    made = _recording.resample(
+        [_recording.column("time", episodes.times), *rows],
+        **NANO,
+        mode=[f"{mode}={mode}" for mode in PICKED],
+        times=_recording.column("time", episodes.targets),
+        times_unit="ns",
+        offsets=_offsets(episodes.rows),
+        target_offsets=_offsets(episodes.counts),
+        duplicates="last",
+    )
+    return {each.name: each.values for each in made.arrays if each.name in PICKED}
 
 
 def frame_times(

@@ -5,7 +5,7 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.rules import Rules, compute
+from tmaops.dataset.rules import Rule, Rules, compute
 from tmaops.dataset.tables import flat, one, real_numbers
 
 ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
@@ -70,63 +70,57 @@ def compute_columns(
         raise Refused(where, error.got, error.needed) from error
 
 
-def _computed(
-    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, empty: np.ndarray | None, device: str
-) -> dict[str, pa.Array]:
-    """Columns whose numbers are computed, at the targets of episodes, in the types that they have."""
-    whole, made = {}, {}
-    for names in rules.together(columns):
-        own = {name: columns[name] for name in names}
-        if any(column.null_count for column in own.values()):
-            made |= _with_holes(own, rules, episodes, empty, device)
-        else:
-            whole |= {n: real_numbers(column, f"{episodes.names[0]}: column '{n}'") for n, column in own.items()}
-    for name, numbers in compute_columns(whole, rules, episodes, device).items():
-        made[name] = like(numbers, columns[name].type, empty)
+def _numbers(column: pa.ChunkedArray, rule: Rule, null: np.ndarray, where: str) -> np.ndarray:
+    """A column of numbers as (S, channels); where there are none NaN, and of a quaternion what has a norm."""
+    made = real_numbers(column.drop_null() if column.null_count else column, where)
+    if column.null_count:
+        own = column.is_valid().to_numpy()
+        made, there = np.zeros((own.size, made.shape[1]), made.dtype), made
+        made[own] = there
+    if null.any():
+        made[null] = 1 if any(part.mode == "slerp" for part in rule.parts) else np.nan
     return made
 
 
-def _with_holes(
+def _computed(
     columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, empty: np.ndarray | None, device: str
 ) -> dict[str, pa.Array]:
-    """Columns that are resampled together, from the rows where none of them is null.
+    """Columns whose numbers are computed, at the targets of episodes, in the types that they have.
 
-    A null row has no value: a target strictly between it and a neighbour is null.
+    A null row has no value: a target strictly between it and a neighbour is null, and so is what needs it otherwise.
     """
-    null = np.logical_or.reduce([column.is_null().to_numpy(zero_copy_only=False) for column in columns.values()])
-    (before, after), (times, targets) = episodes.around, episodes.rising
-    missing = null[before] | null[after] & (targets != times[before])
-    missing = missing if empty is None else missing | empty
-    rows = np.add.reduceat(~null, episodes.begins, dtype=np.int64)
-    some, present = rows > 0, pa.array(np.flatnonzero(~null))
-    has = np.repeat(some, episodes.counts)
-    names = [name for name, any_row in zip(episodes.names, some, strict=True) if any_row]
-    own = Episodes(episodes.times[~null], episodes.targets[has], rows[some], episodes.counts[some], names)
-    if not names:
-        return {name: pa.nulls(missing.size, column.type) for name, column in columns.items()}
-    numbers = {
-        name: real_numbers(column.take(present), f"{names[0]}: column '{name}'") for name, column in columns.items()
-    }
-    made = {}
-    for name, values in compute_columns(numbers, rules, own, device).items():
-        numbers = np.zeros((missing.size, values.shape[1]), values.dtype)
-        numbers[has] = values
-        made[name] = like(numbers, columns[name].type, missing)
+    numbers, missing = {}, {}
+    for names in rules.together(columns):
+        own = [columns[name] for name in names]
+        some = any(column.null_count for column in own)
+        null = np.logical_or.reduce([column.is_null().to_numpy() for column in own]) if some else np.zeros(0, bool)
+        if some and null.all():
+            numbers |= dict.fromkeys(names)
+            continue
+        numbers |= {n: _numbers(columns[n], rules[n], null, f"{episodes.names[0]}: column '{n}'") for n in names}
+        if some:
+            before, after = episodes.around
+            missing |= dict.fromkeys(names, null[before] | null[after] & (episodes.targets != episodes.times[before]))
+    nothing = pa.nulls(episodes.targets.size)
+    made = {name: nothing.cast(columns[name].type) for name, values in numbers.items() if values is None}
+    whole = {name: values for name, values in numbers.items() if values is not None}
+    for name, values in compute_columns(whole, rules, episodes, device).items():
+        own = empty
+        if name in missing:
+            own = missing[name] | np.isnan(values).any(axis=1)
+            own = own if empty is None else own | empty
+        made[name] = like(values, columns[name].type, own)
     return made
 
 
 def _each_once(column: pa.ChunkedArray | pa.Array, episodes: Episodes) -> pa.Array:
     """Lists whose elements go to the target nearest to their row, of two that are equally near to the earlier one."""
-    lists, (times, targets) = one(column), episodes.rising
-    ends = np.cumsum(episodes.counts)
-    first, last = (np.repeat(bound, episodes.rows) for bound in (ends - episodes.counts, ends - 1))
-    found = np.searchsorted(targets, times)
-    before, after = np.clip(found - 1, first, last), np.clip(found, first, last)
-    near = np.where(times - targets[before] <= targets[after] - times, before, after)
+    lists, swapped = one(column), (episodes.targets, episodes.times, episodes.counts, episodes.rows, episodes.names)
+    near = Episodes(*swapped).taken("nearest")
     null = lists.is_null().to_numpy(zero_copy_only=False)
     lengths = np.where(null, 0, lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-    offsets = np.append(0, np.cumsum(np.bincount(near, lengths, targets.size).astype(np.int64)))
-    empty = np.bincount(near[~null], minlength=targets.size) == 0 if null.any() else None
+    offsets = np.append(0, np.cumsum(np.bincount(near, lengths, episodes.targets.size).astype(np.int64)))
+    empty = np.bincount(near[~null], minlength=episodes.targets.size) == 0 if null.any() else None
     return list_array(lists.flatten(), offsets, lists.type, empty)
 
 
@@ -168,9 +162,7 @@ def resample_episodes(
     try:
         found = resample_columns(columns, rules, episodes, max_gap, device) | (made or {})
     except Refused:
-        for first, own in (
-            zip(episodes.begins.tolist(), episodes.each(), strict=True) if len(episodes.names) > 1 else ()
-        ):
+        for first, own in zip(episodes.begins.tolist(), episodes.each(), strict=True) if episodes.names[1:] else ():
             part = {name: column.slice(first, own.times.size) for name, column in columns.items()}
             resample_columns(part, rules, own, max_gap, device)  # one by one, so that the message names the episode
         raise

@@ -16,7 +16,7 @@ from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint
-from tmaops.dataset.rules import Decided, Rule
+from tmaops.dataset.rules import Decided, Rule, warnings_of_length
 
 FEWEST_PER_SAMPLE, MOST_PER_SAMPLE = 0.01, 100  # targets; every usual rate lies between, a wrong unit does not
 
@@ -101,6 +101,7 @@ class Plan:
     failed: dict[str, str] = field(default_factory=dict)  # episode -> why, with keep_going
     found: dict[str, Any] = field(default_factory=dict)  # options that were inferred, by their names
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)  # stream -> samples and targets
+    beside: set[str] = field(default_factory=set)  # arrays that are copied, and said to be
     inexact: int = 0  # episodes whose times are not frame / fps
     shares: dict[str, float] = field(default_factory=dict)  # column -> targets per sample, where streams differ
     decided: Decided | None = None
@@ -126,10 +127,13 @@ class Plan:
 
     def beside_samples(self, path: str, rows: int, samples: int) -> None:
         """Names an array that is copied beside resampled ones: in a warning where it may hold samples, too."""
-        if any(f"'{path}' is copied" in known for known in self.warnings + self.notes):
+        if path in self.beside:
             return
-        said = self.warnings if rows > 8 and samples <= 16 * rows and rows <= 16 * samples else self.notes
-        said.append(f"'{path}' is copied as it is: it has {rows} rows beside {samples} samples")
+        self.beside.add(path)
+        warnings = warnings_of_length(path, rows, samples)
+        self.warnings += warnings
+        if not warnings:
+            self.notes.append(f"'{path}' stays as it is: it has {rows} rows beside {samples} samples")
 
     def check(self, options: Options) -> None:
         """Warns of an absurd number of targets; where warnings are errors, refuses the first."""
@@ -268,9 +272,7 @@ def format_of(source: Path, options: Options) -> Format:
     kind = next((kind for kind in KINDS if kind.fits(source)), None) if source.exists() else None
     if kind is None:
         what = "a folder without data" if source.is_dir() else "a file" if source.exists() else "nothing"
-        known = (
-            "a LeRobot data set, a Zarr replay buffer, a Parquet, HDF5, MCAP, .db3 or .bag file, or a folder of them"
-        )
+        known = "a LeRobot data set, Zarr replay buffer, Parquet, HDF5, MCAP, .db3 or .bag file, or a folder of them"
         raise Refused(str(source), what, known)
     if not kind.module:
         raise Refused(str(source), kind.name, kind.mend)

@@ -93,13 +93,13 @@ class Demonstration(Part):
         if asked is not None and asked not in datasets:
             return None
         what = f"dataset '{{}}' of {path or 'the samples'}"
-        if (time := times_among(datasets, asked, options.time_unit, "OSiuf", what)) is None:
+        if (time := times_among(datasets, asked, options.time_unit, what)) is None:
             return None
         name, (unit, how, warnings) = time[0], units.setdefault(path, time[1:])
         where, of = f"{self.where}: {path or '.'}/{name}", f"group '{path}'" if path else "samples"
         column = pa.chunked_array([as_times(datasets[name][()], where)])
         counts = np.array([len(column)])
-        times, order = options.in_order(clock.nanoseconds(column, unit, where), counts, [where], path or ".")
+        times, order = options.in_order(clock.nanoseconds(column, unit, where), counts, path or ".")
         said = f"time of {of}: dataset '{name}' in {unit or 'its own unit'} ({how})"
         rows = np.arange(times.size) if order is None else order
         return Clock(path, times, counts, rows, times.size, f"{path}/{name}" if path else name, unit, said, warnings)

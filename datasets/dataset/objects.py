@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from tmaops.dataset.rules import MOST_CHANNELS
 
-LONGEST_LIST = 4096  # numbers in an array that still count as channels; longer ones are images and scans
 NAMES_OF_ELEMENTS = ("name", "names", "joint_names", "interface_names")  # texts beside lists as long, which they name
 WAYPOINTS = "points"  # a list beside joint_names that they do not name, of any length
 HEADER = "std_msgs/msg/Header"
@@ -93,7 +93,7 @@ class Messages:
         if transforms and are_frames:
             for transform in transforms:
                 parent = transform.get("parent_frame_id", transform.get("header", {}).get("frame_id", ""))
-                parent, child, fields = str(parent), str(transform["child_frame_id"]), {}
+                parent, child, fields = _quoted(str(parent)), _quoted(str(transform["child_frame_id"])), {}
                 inner = transform.get("transform", transform)
                 for name in ("translation", "rotation"):
                     self._walk(inner.get(name), f"{parent}.{child}.{name}", fields)
@@ -111,7 +111,7 @@ class Messages:
         if _is_number(value):
             fields[path] = value
         elif isinstance(value, Leaf):
-            if value.is_bytes or value.count > LONGEST_LIST:
+            if value.is_bytes or value.count > MOST_CHANNELS:
                 self.left_out[path] = "bytes" if value.kind == "uint8" else f"{value.count} numbers"
             elif value.count:
                 fields[path] = value
@@ -136,10 +136,15 @@ class Messages:
         elif not all(map(_is_number, values)):
             kind = getattr(values[0], "kind", "what is no number")
             self.left_out[path] = f"a list of {kind.split('/')[-1]}"
-        elif len(values) > LONGEST_LIST:
+        elif len(values) > MOST_CHANNELS:
             self.left_out[path] = f"{len(values)} numbers"
         else:
             fields[path] = values
+
+
+def _quoted(frame: str) -> str:
+    """The name of a frame as a part of a path; one with dots stands in quotes."""
+    return f'"{frame}"' if "." in frame else frame
 
 
 def _is_number(value: Any) -> bool:

@@ -85,16 +85,12 @@ class Options:
         if isinstance(self.topics, str):
             self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
-        start, end = self.grid.start, self.grid.end
-        if start is not None and end is not None and start > end:
-            raise Refused("start", f"{self.start}, after the end {self.end}", "a start before the end")
         self.device = _device(self.device)
 
     @cached_property
     def grid(self) -> clock.Grid:
-        """Where the targets lie, in nanoseconds."""
-        start, end = (clock.moment(getattr(self, name), name) for name in ("start", "end"))
-        return clock.Grid(clock.rate(self.hz), start, end, self.align, round(self.snap * 1e9))
+        """Where the targets lie."""
+        return clock.Grid(clock.rate(self.hz), self.start, self.end, self.align, self.snap, self.duplicates)
 
     @property
     def rate(self) -> int | float:
@@ -102,12 +98,14 @@ class Options:
         hz = clock.rate(self.hz)
         return int(hz) if hz.denominator == 1 else float(hz)
 
-    def in_order(
-        self, times: np.ndarray, rows: np.ndarray, names: list[str], stream: str = "."
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The stored times (S) of N episodes of so many rows when they were taken, in order, and the rows that have them."""
-        times, order = clock.in_order(times, rows, names, self.sort, self.duplicates)
-        return times - self.latency_ns(stream), order
+    def in_order(self, times: np.ndarray, rows: np.ndarray, stream: str = ".") -> tuple[np.ndarray, np.ndarray | None]:
+        """The times (S) when samples of N episodes of so many rows were taken, in order where that was asked for, and the rows
+        that have them; None where they stay as they are.
+        """
+        order = np.lexsort((times, np.repeat(np.arange(rows.size), rows))) if self.sort else None
+        if order is not None and (order[1:] > order[:-1]).all():
+            order = None
+        return (times if order is None else times[order]) - self.latency_ns(stream), order
 
     def max_gap_ns(self, stream: str = ".") -> int | None:
         """The longest gap of a stream that is bridged, in nanoseconds; the last pattern that fits wins."""

@@ -69,7 +69,7 @@ class Layout:
         """The times (S) of episodes when they were taken, in order; the rows that have them; and of how many episodes they
         are not frame / fps.
         """
-        times, order = options.in_order(self.stored(steps, rows, labels[0]), rows, labels)
+        times, order = options.in_order(self.stored(steps, rows, labels[0]), rows)
         if self.fps is None:
             return times, order, 0
         late = options.latency_ns(".")
@@ -301,11 +301,11 @@ class ParquetTables(Format):
         try:
             steps, counts = layout.steps(rows, runs)
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
-            ends = np.cumsum(counts)
-            targets = options.grid.points(times[ends - counts], times[ends - 1], counts)[2]
+            episodes = options.grid.episodes(times, counts, runs.labels)
+            targets = episodes.counts
             if options.max_gap:
                 stiff = pa.schema([schema.field(name) for name in layout.data(schema.names)])
-                check_gaps(stiff, options.grid.episodes(times, counts, runs.labels), options.max_gap_ns())
+                check_gaps(stiff, episodes, options.max_gap_ns())
         except Refused as error:
             for run in runs.each() if len(runs) > 1 else ():
                 own = rows.slice(int(run.first[0] - runs.first[0]), int(run.rows[0]))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tmaops.dataset import formats
+from tmaops.dataset import clock, formats
 from tmaops.dataset.bags import bags
 from tmaops.dataset.clock import one_episode
 from tmaops.dataset.columns import resample_columns
@@ -26,7 +26,7 @@ from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint
 from tmaops.dataset.rules import Part, Rule, Rules, decide_of_streams
 from tmaops.dataset.tables import FIRST_ROWS, channels_of, known_of, real_numbers, write_table
-from tmaops.dataset.topics import SIMULATED, Recording, Stream, read
+from tmaops.dataset.topics import PUBLISHER, SIMULATED, Recording, Stream, read
 
 SHORT = 0.8  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
@@ -63,7 +63,7 @@ class Recordings(Format):
                 plan.count("", max(stream.times.size for stream in recording.streams), targets.size)
                 plan.notes += [note for note in recording.notes if note not in plan.notes]
                 plan.warnings += [f"{name}: {warning}" for warning in [*recording.lost, *recording.warnings, *warnings]]
-                topics.update(recording.topics)
+                topics.update(stream.topic for stream in recording.streams)
                 quaternions.update(recording.quaternions)
                 for stream in recording.streams:
                     for column, data in stream.columns.items():
@@ -123,9 +123,8 @@ class Recordings(Format):
                 name: pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
                 for name, data in stream.columns.items()
             }
-            times = times[last]
-            wanted = options.grid.evaluated(times, np.array([times.size]), targets, np.array([targets.size]))
-            episode, max_gap = one_episode(times, wanted, where), options.max_gap_ns(stream.topic)
+            episode = options.grid.at(one_episode(times[last], targets, where))
+            max_gap = options.max_gap_ns(stream.topic)
             made |= resample_columns(columns, rules, episode, max_gap, options.device)
         write_table(pa.table(made), target)
         return {"episodes": 1, "rows_read": rows, "rows_written": targets.size}
@@ -146,7 +145,7 @@ def _seen(episode: str, recording: Recording) -> Iterator[formats.Stream]:
     """The streams of a recording, and its topics without one."""
     for topic in recording.topics.values():
         more = {"type": topic.type, "left_out": [f"{p or 'all of it'} ({why})" for p, why in topic.left_out.items()]}
-        streams = [stream for stream in recording.streams if stream.topic == topic.name]
+        streams = [stream for stream in recording.streams if PUBLISHER.sub("", stream.topic) == topic.name]
         if not streams and topic.recorded:
             yield formats.Stream(episode, topic.name, np.sort(np.concatenate(topic.recorded)), **more)
         for stream in streams:
@@ -196,9 +195,9 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         apart = f"{earliest} ends {(first - last) / 1e9:.6g} s before {latest} begins"
         needed = f"topics of one clock: --time record, or --topics=-{earliest}"
         raise Refused(where, f"topics that do not overlap in time: {apart}", needed)
-    samples = max(stream.times.size for stream in recording.streams)
+    times = clock.shared([stream.times - late[stream.label] for stream in clocks])
     try:
-        targets, _ = options.grid.of(np.array([first]), np.array([last]), np.array([samples]))
+        targets = options.grid.episodes(times, np.array([times.size]), [where]).written
     except Refused as error:
         needed = f"{error.needed}, --time record, or --topics without one whose times are odd"
         raise Refused(where, f"{error.got} from {first} to {last} ns", needed) from error

@@ -17,6 +17,7 @@ from tmaops.dataset.errors import Refused
 #: row's list go to the nearest target, once.
 TAKEN = ("previous", "next", "nearest", "final", "each")
 EVENTS = ("event", "events")
+MOST_CHANNELS = 4096  # as the library has it: longer rows are images and scans
 
 #: A column and the unit of its angles, as the library says them.
 ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")
@@ -66,7 +67,7 @@ class Rule:
 
 class Known(NamedTuple):
     """What is known of a column: its type in words, its channels (None: it holds no real numbers), and the values of its
-    first rows (S) or (S, channels), NaN where there is none; None of those that are not looked at.
+    first rows (S) or (S, channels), NaN where there is none; None of those that are not looked at, images and scans among them.
     """
 
     name: str
@@ -229,6 +230,13 @@ def find_time(
         return None
 
 
+def warnings_of_length(name: str, rows: int, samples: int) -> list[str]:
+    """What the library says of an array of so many rows beside so many samples."""
+    given = [_recording.column("time", np.arange(samples)), _recording.rows(name, rows)]
+    found = _recording.Rules(given, time="time", time_unit="ns").warnings
+    return [f"{note.text.partition(': ')[2]} [{note.id}]" for note in found if note.id == "other_length"]
+
+
 def _given(known: Known, rows: int) -> _recording.Given:
     """A column as the library takes it."""
     names, values = known.channel_names, known.values
@@ -255,6 +263,8 @@ def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -
                 whole[each.name] = mode
             elif each.channels is None and each.name != name:
                 whole[each.name] = "previous"  # a pattern means those that can have the mode
+            elif each.channels and each.values is None:
+                whole[each.name] = mode if each.name == name else "previous"
             elif each.channels is None and each.values is None:
                 raise Refused(where, f"{mode} for {each.kind}", "previous, next or nearest")
             else:
@@ -313,6 +323,8 @@ def _rules(known: list[Known], found: _recording.Rules, whole: dict[str, str]) -
 def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | None) -> Rule:
     if whole is not None:
         return Rule((Part(0, known.channels or 1, whole),), "asked for")
+    if known.channels and known.values is None:
+        return Rule((Part(0, known.channels, "previous"),), "an image or a scan")
     last = known.name.lower().replace("/", ".").split(".")[-1]
     reasons = dict.fromkeys(reason for *_, reason in parts)
     if known.channels is None and reasons.keys() <= {

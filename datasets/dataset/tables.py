@@ -16,7 +16,7 @@ from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import readable
 from tmaops.dataset.places import opened
-from tmaops.dataset.rules import Known
+from tmaops.dataset.rules import MOST_CHANNELS, Known
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
@@ -350,7 +350,8 @@ def first_rows(file: pq.ParquetFile) -> pa.Table:
 
 def _is_heavy(kind: pa.DataType) -> bool:
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    return is_bytes or pa.types.is_nested(kind) and _channels(kind) is None
+    channels = _channels(kind)
+    return is_bytes or pa.types.is_nested(kind) and (channels is None or channels > MOST_CHANNELS)
 
 
 def known_of(
@@ -364,8 +365,10 @@ def known_of(
         width = channels_of(column)
         if metadata is not None and is_list(column.type) and width and not _one_length(metadata, name, width):
             width = None
+        values = _values(column, name, width)
+        width = None if values is None and width and width <= MOST_CHANNELS else width
         kind = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(column.type), str(column.type))
-        values, nulls = _values(column, name, width), 0 if _is_heavy(column.type) else column.null_count
+        nulls = 0 if _is_heavy(column.type) else column.null_count
         known.append(Known(name, kind, width, values, (names or {}).get(name), nulls))
     return known
 
@@ -374,7 +377,7 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
     """The values of a column as the rules look at them; None where they do not."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if width:
-        made = numbers_of(column)
+        made = numbers_of(column) if width <= MOST_CHANNELS else None
         return made if made is None or pa.types.is_nested(kind) else made[:, 0]
     if column.null_count or width == 0:
         return None

@@ -19,6 +19,7 @@ JOINED = 32  # batches of columns that are kept as one
 BATCH_BYTES = 4 << 20
 LATEST = 2**63  # nanoseconds
 PAUSE = 10**9  # the longest between two files of one recording that nothing else says belong together
+PUBLISHER = re.compile(r"#\d+$")  # behind the name of a topic: one of several
 SIMULATED = 10**17  # stamps below (1973) count from the start of a simulation
 
 
@@ -37,8 +38,9 @@ class Stream:
 
 @dataclass
 class Samples:
-    """What some messages say. stamps: nanoseconds, or None; values: (n) or (n, count) by path."""
+    """What some messages of a publisher say. stamps: nanoseconds, or None; values: (n) or (n, count) by path."""
 
+    publisher: int
     recorded: np.ndarray
     stamps: np.ndarray | None
     values: dict[str, np.ndarray]
@@ -47,7 +49,25 @@ class Samples:
 def _joined(parts: list[Samples]) -> Samples:
     stamps = None if parts[0].stamps is None else np.concatenate([part.stamps for part in parts])
     values = {path: np.concatenate([part.values[path] for part in parts]) for path in parts[0].values}
-    return Samples(np.concatenate([part.recorded for part in parts]), stamps, values)
+    return Samples(parts[0].publisher, np.concatenate([part.recorded for part in parts]), stamps, values)
+
+
+def _by_publisher(samples: list[Samples]) -> list[list[Samples]]:
+    """Samples of the same columns, apart where several publishers send real numbers at a time, not one after the other."""
+    real = any(values.dtype.kind == "f" for part in samples for values in part.values.values())
+    each: dict[int, list[Samples]] = {}
+    for part in samples:
+        each.setdefault(part.publisher, []).append(part)
+    found: list[tuple[int, int, list[Samples]]] = []  # begin, end
+    for parts in each.values():
+        begin, end = (int(bound([bound(part.recorded) for part in parts])) for bound in (np.min, np.max))
+        for at, (low, high, others) in enumerate(found):
+            if not real or 2 * (min(end, high) - max(begin, low)) <= min(end - begin, high - low):
+                found[at] = (min(begin, low), max(end, high), others + parts)
+                break
+        else:
+            found.append((begin, end, parts))
+    return [parts for _, _, parts in found]
 
 
 @dataclass
@@ -62,34 +82,39 @@ class Topic:
     broken: int = 0
     reason: str = ""
     recorded: list[np.ndarray] = field(default_factory=list)
-    samples: dict[tuple, list[Samples]] = field(default_factory=dict)  # by their subject and shape
+    samples: dict[tuple, list[Samples]] = field(default_factory=dict)  # by their publisher, subject and shape
 
-    def add(self, block: Block, recorded: np.ndarray) -> None:
+    def add(self, block: Block, recorded: np.ndarray, publisher: int) -> None:
         """Keeps a block; many small ones become a large one, whose memory goes back to the system once it is used."""
         shapes = tuple((path, values.shape[1:], values.dtype) for path, values in block.values.items())
-        kept = self.samples.setdefault((block.key, block.stamps is None, shapes), [])
-        kept.append(Samples(recorded[block.rows], block.stamps, block.values))
+        kept = self.samples.setdefault((publisher, block.key, block.stamps is None, shapes), [])
+        kept.append(Samples(publisher, recorded[block.rows], block.stamps, block.values))
         small = kept[-JOINED:]
         if len(small) == JOINED and max(each.recorded.size for each in small) <= BATCH:
             kept[-JOINED:] = [_joined(small)]
 
-    def by_subject(self) -> Iterator[tuple[str, list[Samples]]]:
-        """The samples that share a clock: of a pair of frames, or of joints that occur in one message."""
+    def by_subject(self) -> Iterator[tuple[str, str, list[Samples]]]:
+        """The samples that share a clock, of a pair of frames, or of joints that occur in one message: the name of the topic,
+        with a number where several publishers send the same columns; what messages call them; and them.
+        """
         frames: dict[tuple[str, ...], list[Samples]] = {}
-        publishers: list[tuple[set[str], list[Samples]]] = []
-        for (subject, _, shapes), samples in self.samples.items():
+        joints: list[tuple[set[str], list[Samples]]] = []
+        for (_, subject, _, shapes), samples in self.samples.items():
             if subject:
                 frames.setdefault(subject, []).extend(samples)
                 continue
             paths, parts = {path for path, _, _ in shapes}, []
-            for other in [each for each in publishers if each[0] & paths]:
-                publishers.remove(other)
+            for other in [each for each in joints if each[0] & paths]:
+                joints.remove(other)
                 paths, parts = paths | other[0], parts + other[1]
-            publishers.append((paths, parts + samples))
-        for (_, parent, child), samples in frames.items():
-            yield f"{self.name}.{parent}.{child}", samples
-        for paths, samples in publishers:
-            yield self.name if len(publishers) == 1 else f"{self.name} ({min(paths)}, ...)", samples
+            joints.append((paths, parts + samples))
+        of_all = [(f".{parent}.{child}", samples) for (_, parent, child), samples in frames.items()]
+        of_all += [("" if len(joints) == 1 else f" ({min(paths)}, ...)", samples) for paths, samples in joints]
+        for label, samples in of_all:
+            apart = _by_publisher(samples)
+            for number, own in enumerate(apart, 1):
+                name = self.name if len(apart) == 1 else f"{self.name}#{number}"
+                yield name, name + label, own
 
 
 @dataclass
@@ -102,27 +127,29 @@ class Recording:
     streams: list[Stream] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    quaternions: set[str] = field(default_factory=set)
 
-    @property
-    def quaternions(self) -> set[str]:
-        return {f"{topic.name}.{path}" for topic in self.topics.values() for path in topic.quaternions}
-
-    def take(self, topic: Topic, time: str) -> None:
-        """Makes the streams of a topic."""
+    def take(self, topic: Topic, time: str, patterns: list[str]) -> None:
+        """Makes the streams of a topic, of its publishers those that --topics takes."""
         count = sum(part.size for part in topic.recorded)
         if topic.broken == count and count:
             topic.left_out[""] = topic.reason
         elif topic.broken:
             self.lost.append(f"{topic.broken} of {count} messages of {topic.name} are left out: {topic.reason}")
-        for label, samples in topic.by_subject() if "" not in topic.left_out else ():
-            stream = self._stream(topic, label, samples, time)
+        for name, label, samples in topic.by_subject() if "" not in topic.left_out else ():
+            if not _chosen(name, [pattern for pattern in patterns if pattern.startswith("-")]):
+                continue
+            if name != topic.name:
+                what = f"{label} is one of several publishers of {topic.name} that send at a time"
+                self.warnings.append(f"{what}; --topics=-{name} leaves it out")
+            stream = self._stream(topic, name, label, samples, time)
             if stream.columns:
                 self.streams.append(stream)
         topic.samples.clear()
         for path, why in topic.left_out.items():
             self.notes.append(f"left out: {topic.name}{'.' + path if path else ''} ({why})")
 
-    def _stream(self, topic: Topic, label: str, samples: list[Samples], time: str) -> Stream:
+    def _stream(self, topic: Topic, topic_name: str, label: str, samples: list[Samples], time: str) -> Stream:
         recorded = np.concatenate([part.recorded for part in samples])
         times, clock = self._times(label, samples, recorded, time)
         order = np.argsort(times, kind="stable")
@@ -132,15 +159,17 @@ class Recording:
         for path in dict.fromkeys(path for part in samples for path in part.values):
             try:
                 parts = [(part.values.pop(path, None), part.recorded.size) for part in samples]
-                name = f"{topic.name}.{path}".encode(errors="replace").decode()  # JSON may have halves of characters
+                name = f"{topic_name}.{path}".encode(errors="replace").decode()  # JSON may have halves of characters
                 made = columns[name] = _column(parts, order, path in topic.quaternions)
+                if path in topic.quaternions:
+                    self.quaternions.add(name)
                 if path in topic.quaternions and made.null_count:
                     what = f"{made.null_count} of {times.size} quaternions of {topic.name}.{path}"
                     self.warnings.append(f"{what} are not set, and null in the result")
             except Undecodable as error:
                 topic.left_out[path] = str(error)
         self.notes.append(f"time of {label}: {'held, one message' if times.size == 1 else clock}")
-        return Stream(topic.name, label, bool(latched), times[order], recorded[order], clock, columns)
+        return Stream(topic_name, label, bool(latched), times[order], recorded[order], clock, columns)
 
     def _times(self, label: str, samples: list[Samples], recorded: np.ndarray, time: str) -> tuple[np.ndarray, str]:
         """The times of samples and where they are from: header stamps, where all have one and no more than one is not set."""
@@ -213,8 +242,8 @@ def _decoder(channel: Channel) -> RosMessages | ObjectMessages:
 class _Publisher:
     """The messages of a channel that wait to be decoded together. topic: None where it was not asked for."""
 
-    def __init__(self, channel: Channel, topic: Topic | None):
-        self._topic, self._decoder = topic, None
+    def __init__(self, number: int, channel: Channel, topic: Topic | None):
+        self._number, self._topic, self._decoder = number, topic, None
         self._times: list[int] = []
         self._data: list[bytes] = []
         self._bytes = 0
@@ -250,7 +279,7 @@ class _Publisher:
         broken = decoder.broken
         for block in decoder.blocks(data):
             if block.values:
-                topic.add(block, recorded)
+                topic.add(block, recorded, self._number)
         topic.broken += decoder.broken - broken
         topic.reason = decoder.reason
         topic.left_out |= decoder.left_out
@@ -287,12 +316,13 @@ class _Reader:
 
     def _publisher(self, channel: Channel) -> _Publisher:
         topic = None
-        if _chosen(channel.topic, self._patterns):
+        of_all = [p for p in self._patterns if not (p.startswith("-") and PUBLISHER.search(p))]
+        if _chosen(channel.topic, [PUBLISHER.sub("", pattern) for pattern in of_all]):
             topic = self._topics.setdefault(channel.topic, Topic(channel.topic, channel.type))
             topic.latched = topic.latched or channel.latched
         else:
             self._passed.add(channel.topic)
-        return self._publishers.setdefault(channel, _Publisher(channel, topic))
+        return self._publishers.setdefault(channel, _Publisher(len(self._publishers), channel, topic))
 
     def ended(self, time: str) -> tuple[str, Recording | Refused]:
         """The recording, with its name."""
@@ -308,14 +338,14 @@ class _Reader:
                 raise Refused(f"episode {name}", self._ends or "no messages", needed)
             known = [*self._topics, *self._passed]
             for pattern in self._patterns:
-                if not any(fnmatchcase(topic, pattern.removeprefix("-")) for topic in known):
+                if not any(fnmatchcase(topic, PUBLISHER.sub("", pattern.removeprefix("-"))) for topic in known):
                     needed = "one of " + ", ".join(sorted(known))
                     raise Refused("--topics", f"'{pattern}', and no such topic", needed)
             made = Recording(self._topics, self.files, self._lost)
             if len(self.files) > 1:
                 made.notes.append(f"one recording: {', '.join(self.files)}")
             for topic in self._topics.values():
-                made.take(topic, time)
+                made.take(topic, time, self._patterns)
             return name, made
         except Refused as error:
             return name, error

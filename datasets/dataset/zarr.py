@@ -151,7 +151,7 @@ class Store:
             lengths = ", ".join(f"{path} of {array.shape}" for path, array in self.data.items()) or "no array"
             raise Refused(str(self.place), lengths, f"arrays below data/ of {self.samples} rows, as {ENDS} says")
         asked = (self.options.time_column or "").removeprefix("data/") or None
-        if (time := times_among(own, asked, self.options.time_unit, "iufM", "array 'data/{}'")) is not None:
+        if (time := times_among(own, asked, self.options.time_unit, "array 'data/{}'")) is not None:
             name, unit, how, warnings = time
             said = f"time: array 'data/{name}' in {unit or 'its own unit'} ({how})"
             return {"time": f"data/{name}", "unit": unit, "said": said, "warnings": warnings}
@@ -172,7 +172,7 @@ class Store:
             times = clock.nanoseconds(pa.chunked_array([as_times(values, path)]), about["unit"], path)
         labels = [f"episode {number}" for number in which]
         if in_order:
-            times, order = self.options.in_order(times, counts, labels)
+            times, order = self.options.in_order(times, counts)
             rows = rows if order is None else rows[order]
         return Part(self.data, [Clock("", times, counts, rows, self.samples, **about)], labels, self.options)
 
@@ -181,16 +181,19 @@ class Store:
         ends = self.first + self.rows
         most = max(int(ends[0]), int(ends[ends <= FIRST_ROWS][-1:].sum()))
         arrays = {path: self.data[path] for path in self.part([0], in_order=False).sampled}
-        known = [known_of(path, array, most, len(array.shape) <= 2) for path, array in arrays.items()]
+        known = [known_of(path, array, most) for path, array in arrays.items()]
         return decide(known, self.options.modes, offsets=np.append(self.first[ends <= most], most), rows=most)
 
     def write(self, path: str, place: Path, rules: Rules, part: Part) -> None:
         """An array at the targets, with the chunks and codecs that it has."""
         array, targets = self.arrays[path], part.targets
-        self._describe(array, place, targets.size)
-        if path in part.times:
+        times = part.new_times(path) if path in part.times else None
+        self._describe(
+            array, place, targets.size, times.dtype if times is not None and array.dtype.kind in "SU" else None
+        )
+        if times is not None:
             new = _open_new(place)
-            new[...] = part.new_times(path)
+            new[...] = times
             new.attrs.update(part.said_of_times(path))
         elif not (mode := rules[path].taken) or array.chunks[0] != 1:
             part.write(path, _open_new(place), rules)
@@ -201,10 +204,15 @@ class Store:
                     if (data := self.read(f"{path}/{old}")) is not None:  # else it holds the fill value alone
                         _write(place / new, data)
 
-    def _describe(self, array: Array, place: Path, rows: int) -> None:
-        """What an array says of itself, with another number of rows."""
+    def _describe(self, array: Array, place: Path, rows: int, text: np.dtype | None = None) -> None:
+        """What an array says of itself, with another number of rows. text: its type, where texts have become longer."""
         said = self.json(f"{array.path}/{array.file}")
         said["shape"][0] = rows
+        if text is not None:
+            made = {}
+            zarr.create_array(made, shape=(1,), dtype=text, zarr_format=2 if array.file == ".zarray" else 3)
+            own = json.loads(made[array.file].to_bytes())
+            said |= {key: own[key] for key in ("dtype", "data_type", "fill_value") if key in own}
         _write(place / array.file, json.dumps(said, indent=4).encode())
         if (attributes := self.read(f"{array.path}/.zattrs")) is not None:
             _write(place / ".zattrs", attributes)

@@ -220,7 +220,7 @@ Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::str
       const std::int64_t none = array.type.kind == ElementKind::row ? -1 : kNotATime;
       for (std::size_t i = 0; i < row_bytes; i += sizeof none) store(none, at + i);
     } else {
-      std::memset(at, 0, row_bytes);
+      std::memset(at, array.type.kind == ElementKind::real ? 0xff : 0, row_bytes);  // NaN, or 0
     }
     at += row_bytes;
   }

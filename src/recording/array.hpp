@@ -91,8 +91,8 @@ void store_reals(const ElementType& type, const double* from, std::int64_t from_
 
 /// An array of integers or booleans as f64, each value exact or the nearest; an array of reals as it is.
 Array real_array(const Array& array);
-/// The rows of an array in the given order, bit by bit. -1 is a row without a value: 0, false, empty text, NaT. `what`
-/// names the array in an error about memory.
+/// The rows of an array in the given order, bit by bit. -1 is a row without a value: NaN, 0, false, empty text, NaT.
+/// `what` names the array in an error about memory.
 Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::string_view what);
 
 }  // namespace tmaops::recording

@@ -33,11 +33,14 @@ struct NamedVector {
   std::string_view order() const;  // "x y z w assumed"
 };
 
+/// Numbers of a row; rows of more are images and scans, which are not interpolated by themselves.
+inline constexpr std::int64_t kMostChannels = 4096;
+
 /// The columns of a recording.
 struct ColumnView {
   std::span<const Column> columns{};
 
-  /// Real numbers, or whole numbers of a text file, where real numbers may be written without a point.
+  /// Real numbers, no images, or whole numbers of a text file, where real numbers may be written without a point.
   bool numeric(std::size_t column) const;
   double value(const ChannelReference& channel, std::int64_t row) const;
   std::int64_t rows() const;

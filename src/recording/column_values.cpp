@@ -98,7 +98,8 @@ std::vector<std::vector<ChannelReference>> find_runs(
 
 bool ColumnView::numeric(std::size_t column) const {
   const ElementKind kind = columns[column].data.type.kind;
-  return kind == ElementKind::real || (columns[column].from_text && kind == ElementKind::integer);
+  return (kind == ElementKind::real && columns[column].width() <= kMostChannels) ||
+         (columns[column].from_text && kind == ElementKind::integer);
 }
 
 double ColumnView::value(const ChannelReference& channel, std::int64_t row) const {

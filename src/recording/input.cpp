@@ -227,9 +227,12 @@ void check_order(const Recording& recording, bool allow_duplicates) {
     for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row) {
       const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
-      if (now < before)
+      if (now < before) {
+        const std::string hint = group_hint(recording, row);
         fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
-             "times that increase from row to row", group_hint(recording, row));
+             "times that increase from row to row",
+             !hint.empty() ? hint : "Sort the samples with --sort, or cut the recording where its clock jumped back.");
+      }
       if (now == before && !allow_duplicates) {
         const std::string hint = group_hint(recording, row);
         fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",

@@ -17,8 +17,7 @@ namespace {
 constexpr std::array kModes{TMAOPS_WORDS_interpolation(TMAOPS_MODE)};
 #define TMAOPS_LISTED(kind, word) #word ", "
 constexpr const char* kModeNames = TMAOPS_WORDS_interpolation(TMAOPS_LISTED) "angle, angle:rad or angle:deg";
-// Norms of a quaternion beyond these give a warning, because slerp uses the direction only.
-constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;
+constexpr double kLeastNorm = 0.9, kGreatestNorm = 1.1;  // of a quaternion; others warn, since slerp takes directions
 
 /// A mode that the user can name: one of the operator, or angles.
 struct Mode {
@@ -28,8 +27,8 @@ struct Mode {
 };
 
 bool picks_one_sample(const Mode& mode) {
-  return mode.interpolation == Interpolation::previous || mode.interpolation == Interpolation::next ||
-         mode.interpolation == Interpolation::nearest;
+  using enum Interpolation;
+  return mode.interpolation == previous || mode.interpolation == next || mode.interpolation == nearest;
 }
 
 /// Modes of whole numbers whose results are whole: sums carry the part of a number to the next target.
@@ -65,7 +64,8 @@ class ModePlanner {
     for (const Column& column : recording.columns)
       assigned_.emplace_back(static_cast<std::size_t>(column.width()), Assignment{});
     for (std::size_t i = 0; i < assigned_.size(); ++i)
-      if (!is_real(i)) assign_whole(i, Interpolation::previous, kind_text(i));
+      if (!is_real(i) || is_wide(i))
+        assign_whole(i, Interpolation::previous, is_real(i) ? "an image or a scan" : kind_text(i));
     for (const NamedVector& vector : roles.quaternions)
       assign(vector.components, {Interpolation::slerp}, "a quaternion");
     assign_default_angles();
@@ -110,7 +110,7 @@ class ModePlanner {
     for (const Interpolation mode : kModes) {
       ModeGroup group{mode, {}, {}};
       for (std::size_t c = 0; c < assigned_.size(); ++c)
-        for (std::size_t k = 0; (is_real(c) || ops::resample::over_interval(mode)) && k < assigned_[c].size(); ++k) {
+        for (std::size_t k = 0; (!is_copied(c) || ops::resample::over_interval(mode)) && k < assigned_[c].size(); ++k) {
           const Assignment& assigned = assigned_[c][k];
           if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
@@ -134,7 +134,7 @@ class ModePlanner {
       plan.groups.push_back(std::move(group));
     }
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
-      if (!is_real(c))
+      if (is_copied(c))
         plan.whole_columns[c] = assigned_[c].empty() ? Interpolation::previous : assigned_[c][0].mode.interpolation;
       add_angles(c, plan);
       summarise(c, plan);
@@ -174,6 +174,14 @@ class ModePlanner {
     return "elements of another type";
   }
   bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == ElementKind::real; }
+  bool is_wide(std::size_t column) const { return std::ssize(assigned_[column]) > kMostChannels; }
+  /// Whether rows are taken as they are: those of what is not real, and of images and scans.
+  bool is_copied(std::size_t column) const {
+    return !is_real(column) ||
+           (is_wide(column) && std::ranges::all_of(assigned_[column], [&](const Assignment& each) {
+              return picks_one_sample(each.mode) && each.mode.interpolation == assigned_[column][0].mode.interpolation;
+            }));
+  }
   const Assignment& assigned(const ChannelReference& channel) const {
     return assigned_[channel.column][static_cast<std::size_t>(channel.channel)];
   }
@@ -197,7 +205,7 @@ class ModePlanner {
       usage(mode.angle ? "angle for all columns" : "slerp for all columns",
             mode.angle ? "the columns of angles, yaw=angle" : "the four columns of a quaternion, qx..qw=slerp");
     for (std::size_t i = 0; i < assigned_.size(); ++i)
-      if (is_real(i)) assign_whole(i, mode.interpolation, kNamed);
+      if (is_real(i) && !is_wide(i)) assign_whole(i, mode.interpolation, kNamed);
   }
   void assign(const std::vector<ChannelReference>& channels, const Mode& mode, std::string_view reason) {
     if (mode.interpolation == Interpolation::slerp && channels.size() % 4 != 0)
@@ -300,7 +308,7 @@ class ModePlanner {
     for (std::size_t c = 0; c < assigned_.size(); ++c)
       for (std::size_t k = 0; k < assigned_[c].size(); ++k) {
         const Mode& mode = assigned_[c][k].mode;
-        if (mode.interpolation == Interpolation::slerp || mode.angle || (is_real(c) && picks_one_sample(mode)))
+        if (mode.interpolation == Interpolation::slerp || mode.angle || (!is_copied(c) && picks_one_sample(mode)))
           taken.push_back({c, static_cast<std::int64_t>(k)});
       }
     for (const auto& channels : find_pose_matrices(view, taken)) {
@@ -360,15 +368,14 @@ class ModePlanner {
     fail(ErrorCode::usage, display_text(text_), got, needed);
   }
   [[noreturn]] void refuse_whole(std::size_t column, const Mode& mode) const {
+    const ElementKind kind = recording_.columns[column].data.type.kind;
+    const std::string name = mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation));
     fail(ErrorCode::bad_column_mode,
          recording_.where + ": column '" + display_text(recording_.columns[column].name) + "'",
-         std::string(kind_text(column)) + " with mode " +
-             (mode.angle ? "angle" : std::string(ops::resample::name_of(mode.interpolation))),
-         recording_.columns[column].data.type.kind == ElementKind::integer
-             ? "previous, next, nearest, sum, min, max, any or count"
-         : recording_.columns[column].data.type.kind == ElementKind::boolean
-             ? "previous, next, nearest, any, min or max"
-             : "previous, next or nearest");
+         std::string(kind_text(column)) + " with mode " + name,
+         kind == ElementKind::integer   ? "previous, next, nearest, sum, min, max, any or count"
+         : kind == ElementKind::boolean ? "previous, next, nearest, any, min or max"
+                                        : "previous, next or nearest");
   }
 
   Recording& recording_;

@@ -136,9 +136,9 @@ struct ModePart {
 
 struct ModePlan {
   std::vector<ModeGroup> groups{};
-  /// Per column that is not of real numbers: previous, next or nearest, and it is copied sample by sample; or a mode
-  /// over intervals that keeps its numbers whole, and it is part of a group.
-  std::vector<Interpolation> whole_columns{};  // index: column; linear for columns of real numbers alone
+  /// Per column that is not of real numbers, or an image: previous, next or nearest, and it is copied sample by sample;
+  /// or a mode over intervals that keeps its numbers whole, and it is part of a group.
+  std::vector<Interpolation> whole_columns{};  // index: column; linear for other columns of real numbers
   std::vector<ModePart> parts{};               // for the summary
   /// Quaternions by the names of their columns, and the order of their components.
   std::vector<std::pair<std::string, std::string>> quaternions{};

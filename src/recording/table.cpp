@@ -21,6 +21,9 @@ bool takes_events(Interpolation mode) {
   return ops::resample::over_interval(mode) && mode != Interpolation::mean && mode != Interpolation::lowpass;
 }
 
+/// Whether rows of a column with this mode in ModePlan::whole_columns are copied.
+bool is_copied(Interpolation mode) { return mode != Interpolation::linear && !ops::resample::over_interval(mode); }
+
 std::vector<Interpolation> needed_row_modes(const Recording& recording, const ModePlan& plan,
                                             const MissingRows& missing) {
   std::vector<Interpolation> modes;
@@ -28,9 +31,7 @@ std::vector<Interpolation> needed_row_modes(const Recording& recording, const Mo
   for (const ModeGroup& group : plan.groups)
     if (group.angle && modes.empty()) modes.push_back(Interpolation::previous);
   for (std::size_t c = 0; c < recording.columns.size(); ++c)
-    if (recording.columns[c].data.type.kind != ElementKind::real &&
-        !ops::resample::over_interval(plan.whole_columns[c]) &&
-        std::find(modes.begin(), modes.end(), plan.whole_columns[c]) == modes.end())
+    if (is_copied(plan.whole_columns[c]) && std::find(modes.begin(), modes.end(), plan.whole_columns[c]) == modes.end())
       modes.push_back(plan.whole_columns[c]);
   // Without any column the valid mask is still wanted, and the operator must have a channel to say which is valid.
   if (modes.empty() && plan.groups.empty()) modes.push_back(Interpolation::previous);
@@ -291,7 +292,7 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
   for (std::size_t c = 0; c < recording.columns.size(); ++c) {
     const Array& from = recording.columns[c].data;
     const std::string what = "column '" + recording.columns[c].name + "'";
-    if (from.type.kind != ElementKind::real && !ops::resample::over_interval(plan.whole_columns[c])) {
+    if (is_copied(plan.whole_columns[c])) {
       made.push_back(take_rows(from, source_rows(table, row_mode(table, plan.whole_columns[c]), kept), what));
       memory.push_back(nullptr);
       continue;

@@ -11,42 +11,11 @@ namespace {
 
 // The usual names, without their units, the most usual first. EuRoC, TUM tools, LeRobot and robomimic write timestamp;
 // ROS tools write header.stamp, %time and Time; PlotJuggler __time; rosbag exports rosbagTimestamp.
-constexpr std::array<std::string_view, 36> kUsual{"timestamp",
-                                                  "timestamps",
-                                                  "time",
-                                                  "times",
-                                                  "t",
-                                                  "stamp",
-                                                  "stamps",
-                                                  "ts",
-                                                  "time_stamp",
-                                                  "time_stamps",
-                                                  "header.stamp",
-                                                  "header_stamp",
-                                                  "header/stamp",
-                                                  "field.header.stamp",
-                                                  "%time",
-                                                  "__time",
-                                                  "rosbagtimestamp",
-                                                  "datetime",
-                                                  "date_time",
-                                                  "utc",
-                                                  "utc_time",
-                                                  "unix_time",
-                                                  "unixtime",
-                                                  "unix_timestamp",
-                                                  "elapsed",
-                                                  "elapsed_time",
-                                                  "time_elapsed",
-                                                  "seconds",
-                                                  "secs",
-                                                  "sec",
-                                                  "seconds_elapsed",
-                                                  "elapsed_seconds",
-                                                  "epoch",
-                                                  "monotonic",
-                                                  "tick",
-                                                  "ticks"};
+constexpr std::string_view kUsual =
+    "timestamp,timestamps,time,times,t,stamp,stamps,ts,time_stamp,time_stamps,header.stamp,header_stamp,"
+    "header/stamp,field.header.stamp,%time,__time,rosbagtimestamp,datetime,date_time,utc,utc_time,"
+    "unix_time,unixtime,unix_timestamp,elapsed,elapsed_time,time_elapsed,seconds,secs,sec,"
+    "seconds_elapsed,elapsed_seconds,epoch,monotonic,tick,ticks";
 
 struct UnitWords {
   TimeUnit unit;
@@ -125,10 +94,21 @@ std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) 
   std::vector<std::string> bare_names;
   for (const std::string& name : names) bare_names.push_back(bare(name));
   std::vector<std::size_t> found;
-  for (const std::string_view usual : kUsual)
+  static const std::vector<std::string> kNames = split_list(kUsual);
+  for (const std::string& usual : kNames)
     for (std::size_t i = 0; i < names.size(); ++i)
       if (bare_names[i] == usual) found.push_back(i);
   return found;
+}
+
+std::vector<std::size_t> find_time_fields(const std::vector<std::string>& names) {
+  std::vector<std::string> fields;
+  for (const std::string& name : names) {
+    const std::string field = lower_case(name.substr(name.find_last_of("./") + 1));
+    const bool sure = field.find("time") != std::string::npos || field.find("stamp") != std::string::npos;
+    fields.push_back(sure ? field : "");
+  }
+  return find_time_names(fields);
 }
 
 bool counts_rows(std::string_view name) {

@@ -36,7 +36,7 @@ void check_precision(const Array& array, const std::string& where) {
 [[noreturn]] void fail_time(const std::string& place, const std::string& got, ParseResult result,
                             const TimeColumn& time) {
   const bool finite = result != ParseResult::not_finite;
-  const std::string unit = time.form == TimeForm::iso8601 ? "" : " " + std::string(to_string(time.unit));
+  const std::string unit = time.form == TimeForm::iso8601 || !finite ? "" : " " + std::string(to_string(time.unit));
   fail(finite ? ErrorCode::time_overflow : ErrorCode::times_not_finite, place, got + unit,
        finite ? "a time within 292 years of 0, the range of int64 nanoseconds" : "a finite time",
        finite && time.form == TimeForm::number ? "Name the unit with --time-unit." : "");
@@ -48,7 +48,7 @@ std::vector<double> some_numbers(std::int64_t rows, Number number) {
   constexpr std::int64_t kLooked = 1000;
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < rows; i = i + 1 < kLooked ? i + 1 : std::max(i + 1, rows - 1))
-    if (const std::optional<double> value = number(i)) numbers.push_back(*value);
+    if (const std::optional<double> value = number(i); value && std::isfinite(*value)) numbers.push_back(*value);
   return numbers;
 }
 
@@ -154,7 +154,7 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
       result = parse_time(got, time.unit, times[i]);
       if (time.form == TimeForm::datetime64 && element_i64(array, index) == kNotATime) {
         result = ParseResult::not_finite;
-        got = "NaT, in";
+        got = "NaT";
       }
     }
     if (result != ParseResult::good) fail_time(where + ": row " + std::to_string(index), got, result, time);
@@ -267,7 +267,8 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
     }
     return {};
   }
-  const std::vector<std::size_t> usual = find_time_names(names);
+  std::vector<std::size_t> usual = find_time_names(names);
+  if (usual.empty() && pairs.empty()) usual = find_time_fields(names);
   if (usual.empty() && pairs.empty()) return {};
   const ChosenTimes chosen = take(usual.empty() ? pairs[0].seconds : usual[0], TimeChoice::known_name);
   std::vector<std::size_t> others(usual);

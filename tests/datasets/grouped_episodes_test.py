@@ -127,14 +127,17 @@ def test_grids_together_are_as_one_by_one(hz):
     random = np.random.default_rng(4)
     first = random.integers(-(10**17), 10**18, 20)
     last = first + random.integers(0, 10**5 if hz == "999999937" else 10**11, 20)
-    targets, counts = clock.Grid(clock.rate(hz)).of(first, last, counts_of(20))
+    targets, counts = targets_of(clock.Grid(clock.rate(hz)), first, last)
     parts = [grid_of(ends, hz) for ends in zip(first, last, strict=True)]
     assert counts.tolist() == [part.size for part in parts]
     np.testing.assert_array_equal(targets, np.concatenate(parts))
 
 
-def counts_of(episodes):
-    return np.full(episodes, 10**6)
+def targets_of(grid, first, last):
+    """Of episodes of two samples."""
+    names = [f"episode {number}" for number in range(first.size)]
+    made = grid.episodes(np.stack([first, last], 1).reshape(-1), np.full(first.size, 2), names)
+    return made.written, made.counts
 
 
 @pytest.mark.parametrize("hz", ["30", "30000/1001", "7"])
@@ -145,7 +148,8 @@ def test_a_grid_with_ends_has_the_points_of_the_clock_between_them(hz):
     start, end, snap = 3 * 10**9 + 1, 9 * 10**9, 10**7
     points = np.array([math.floor(Fraction(i * 10**9) / clock.rate(hz) + Fraction(1, 2)) for i in range(-400, 900)])
     for align, begin in ((True, start), (True, None), (False, start)):
-        targets, counts = clock.Grid(clock.rate(hz), begin, end, align, snap).of(first, last, counts_of(20))
+        ends = (begin and f"{begin / 1e9:.9f}", f"{end / 1e9:.9f}")
+        targets, counts = targets_of(clock.Grid(clock.rate(hz), *ends, align, snap / 1e9), first, last)
         own = np.split(targets, np.cumsum(counts)[:-1])
         for a, b, part in zip(first, last, own, strict=True):
             low = a - snap if begin is None else max(a - snap, begin)
@@ -157,5 +161,5 @@ def test_a_grid_with_ends_has_the_points_of_the_clock_between_them(hz):
 def test_a_target_near_a_sample_is_taken_there():
     times, rows = np.array([0, 100, 205, 0, 90]), np.array([3, 2])
     targets, counts = np.array([0, 104, 150, 203, 4, 84, 96]), np.array([4, 3])
-    found = clock.Grid(clock.rate(1), snap=6).evaluated(times, rows, targets, counts)
-    assert found.tolist() == [0, 100, 150, 205, 0, 90, 90]
+    found = clock.Grid(clock.rate(1), snap=6e-9).at(Episodes(times, targets, rows, counts, ["", ""]))
+    assert found.written is targets and found.targets.tolist() == [0, 100, 150, 205, 0, 90, 90]

@@ -67,19 +67,21 @@ def about(angles):
 
 
 def write_mcap(path, rows, latched=(), compression=CompressionType.ZSTD, **options):
-    """rows: (topic, time of recording, message); a message of ROS 2, or (encoding, schema's encoding, its name, schema, bytes)."""
+    """rows: (topic, time of recording, message), and perhaps a publisher; a message of ROS 2, or (encoding, schema's encoding, its
+    name, schema, bytes).
+    """
     channels = {}
     with open(path, "wb") as file:
         writer = McapWriter(file, compression=compression, **options)
         writer.start(profile="ros2")
-        for topic, time, message in rows:
+        for topic, time, message, *publisher in rows:
             if isinstance(message, tuple):
                 encoding, form, name, schema, data = message
             else:
                 name, encoding, form = message.__msgtype__, "cdr", "ros2msg"
                 data = bytes(ROS2.serialize_cdr(message, name))
                 schema = ROS2.generate_msgdef(name, ros_version=2)[0].encode()
-            key = (topic, name)
+            key = (topic, name, *publisher)
             if key not in channels:
                 number = writer.register_schema(name, form, schema) if form else 0
                 qos = {"offered_qos_profiles": "- durability: transient_local\n"} if topic in latched else {}

@@ -641,3 +641,31 @@ def test_hostile_files_are_refused_by_name_or_give_what_is_whole(tmp_path, capsy
         capsys.readouterr()
     report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "all", hz=20, workers=1, keep_going=True)
     assert report.done and len(report.failed) + report.episodes == len(files)
+
+
+def test_publishers_of_the_same_joints_at_a_time_are_apart_and_those_one_after_the_other_are_one(tmp_path):
+    left, right = arm(("a", "b")), [(*row[:2], joints(row[1], ["b", "a"], [-5, -7])) for row in arm(at=3 * MS)]
+    rows = sorted([(*row, "left") for row in left] + [(*row, "right") for row in right], key=lambda row: row[1])
+    source = recorded.write_mcap(tmp_path / "in.mcap", rows)
+    report, table = resampled(source, tmp_path, hz=50)
+    at = (times_of(table) - BASE) / 1e9
+    np.testing.assert_allclose(numbers(table, "/joint_states#1.position.a"), at, atol=1e-9)
+    assert set(table["/joint_states#2.position.a"].to_pylist()) == {-7}
+    assert "--topics=-/joint_states#2 leaves it out" in report.warnings[1]
+    report, table = resampled(source, tmp_path, "one.parquet", topics=["-/joint_states#2"])
+    assert table.column_names == ["timestamp", "/joint_states#1.position.a", "/joint_states#1.position.b"]
+    again = [(*row, "first" if i < 50 else "second") for i, row in enumerate(left)]
+    report, table = resampled(recorded.write_mcap(tmp_path / "again.mcap", again), tmp_path, "two.parquet", hz=50)
+    assert table.num_rows == 50 and "/joint_states.position.a" in table.column_names and not report.warnings
+
+
+def test_frames_whose_names_have_dots_are_columns_of_their_own(tmp_path):
+    rows = []
+    for i in range(50):
+        ns = BASE + i * 20 * MS
+        still = about([0.1])[0]
+        both = transform(ns, "a.b", "c", (i, 0, 0), still), transform(ns, "a", "b.c", (-i, 0, 0), still)
+        rows.append(("/tf", ns, transforms(*both)))
+    _, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path, hz=50)
+    np.testing.assert_allclose(numbers(table, '/tf."a.b".c.translation.x'), np.arange(50), atol=1e-6)
+    np.testing.assert_allclose(numbers(table, '/tf.a."b.c".translation.x'), -np.arange(50), atol=1e-6)

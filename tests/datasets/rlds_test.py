@@ -93,3 +93,13 @@ def test_a_row_per_step_begins_an_episode_where_it_is_first(episodes, tmp_path):
     for old, first, last in zip(episodes, starts, [*starts[1:], len(rows)], strict=True):
         check(rows[first:last], old, 15, 40)
     assert [c.samples for c in tmaops.dataset.inspect(tmp_path / "in.parquet", input_hz=15).clocks] == LENGTHS
+
+
+def test_the_time_of_steps_is_found_among_their_fields(tmp_path):
+    rows = [{"steps": [{"timestamp": i / 10, "observation": {"x": float(i)}} for i in range(11)]} for _ in range(2)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=20, workers=1)
+    assert report.notes[0].startswith("time: column 'steps.timestamp' in s")
+    steps = pq.read_table(tmp_path / "out.parquet").to_pylist()[1]["steps"]
+    np.testing.assert_allclose([step["observation"]["x"] for step in steps], np.arange(21) / 2, atol=1e-6)
+    np.testing.assert_allclose([step["timestamp"] for step in steps], np.arange(21) / 20)

@@ -164,3 +164,45 @@ def test_a_gpu_computes_the_same_numbers(source, tmp_path, device):
     host, gpu = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("cpu", "cuda"))
     assert host.drop_columns(["action", "observation"]).equals(gpu.drop_columns(["action", "observation"]))
     np.testing.assert_allclose(gpu.column("action"), host.column("action"), rtol=1e-6, atol=1e-7)
+
+
+def test_depth_images_are_taken_as_they_are_behind_every_door(tmp_path):
+    """Rows of more than 4,096 numbers; those of fewer are channels."""
+    import h5py
+    import tmaops
+    import zarr
+
+    rows, times = 12, np.arange(12) / 10
+    rng = np.random.default_rng(3)
+    columns = {f"depth_{kind}": rng.random((rows, 65, 64)).astype(kind) for kind in ("f2", "f4")}
+    columns |= {"depth_u2": (columns["depth_f4"] * 60_000).astype("u2"), "scan": rng.random((rows, 4096))}
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["timestamp"] = times
+        for name, values in columns.items():
+            file[name] = values
+    store = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=2)
+    ends = np.array([rows])
+    for name, values in {"data/timestamp": times, **{f"data/{n}": v for n, v in columns.items()}}.items():
+        store.create_array(name, shape=values.shape, chunks=values.shape, dtype=values.dtype)[...] = values
+    store.create_array("meta/episode_ends", shape=(1,), chunks=(1,), dtype=ends.dtype)[...] = ends
+    made, report = tmaops.resample({"timestamp": times, **columns}, hz=15, report=True)
+    assert dict(report.modes) == {name: "linear" if name == "scan" else "previous" for name in columns}
+    for ending, read in (("h5", h5py.File), ("zarr", lambda path: zarr.open_group(str(path))["data"])):
+        report = tmaops.dataset.resample(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", hz=15, workers=1)
+        found = read(tmp_path / f"out.{ending}")
+        for name in columns:
+            assert found[name][:].tobytes() == made[name].tobytes(), (ending, name)
+    flat = {name: values.reshape(rows, -1) for name, values in columns.items() if name != "depth_f2"}
+    lists = {name: pa.FixedSizeListArray.from_arrays(pa.array(v.reshape(-1)), v.shape[1]) for name, v in flat.items()}
+    pq.write_table(pa.table({"timestamp": times, **lists}), tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=15, workers=1)
+    table = pq.read_table(tmp_path / "out.parquet")
+    for name in flat:
+        assert table[name].combine_chunks().flatten().to_numpy().tobytes() == made[name].tobytes(), name
+    asked, _ = tmaops.resample({"timestamp": times, **columns}, hz=15, mode={"depth_f4": "linear"}, report=True)
+    report = tmaops.dataset.resample(
+        tmp_path / "in.h5", tmp_path / "asked.h5", hz=15, modes={"depth_f4": "linear"}, workers=1
+    )
+    with h5py.File(tmp_path / "asked.h5") as found:
+        assert found["depth_f4"][:].tobytes() == asked["depth_f4"].tobytes()
+        assert (found["depth_f4"][:] != made["depth_f4"]).any()

@@ -173,7 +173,7 @@ def test_one_repeated_stamp_costs_one_step_and_no_episode(tmp_path):
     times = np.arange(11) / 10
     times[5] = times[4]
     source = write(tmp_path / "in.parquet", np.tile(times, 2), np.repeat([0, 1], 11), flag=np.arange(22))
-    with pytest.raises(Refused, match="row 5 has the same time as row 4.*--duplicates last"):
+    with pytest.raises(Refused, match="row 5: got twice 0.4 s.*--duplicates last"):
         resampled(source)
     table, _ = resampled(source, duplicates="last")
     x, flags = table.column("x").to_numpy()[:21], table.column("flag").to_pylist()[:21]
@@ -283,7 +283,8 @@ def test_what_the_new_rate_cannot_hold_is_said_with_the_mode_that_removes_it(tmp
 def test_an_array_of_another_length_beside_samples_is_named(tmp_path):
     h5(tmp_path / "in.h5", np.arange(100) / 50, action=np.arange(99.0))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=25, workers=1)
-    assert report.warnings == ["'action' is copied as it is: it has 99 rows beside 100 samples"]
+    said = "array 'action' stays as it is: it has 99 rows beside 100 samples [other_length]"
+    assert report.warnings == [said]
 
 
 @pytest.mark.parametrize(

@@ -424,3 +424,29 @@ def test_every_door_reads_times_alike(door, clock, tmp_path):
         return
     for key in ("first_ns", "last_ns", "median_step_ns"):
         assert said["time"][key] == report["time"][key]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
+def test_text_may_be_utf_16_by_its_mark_and_what_is_not_utf_8_names_the_line_that_converts(encoding, tmp_path):
+    text = "timestamp,heading [°],Größe,note\r\n0,1,2.5,ü\r\n1,2,3.5,\U0001f916\r\n"
+    data = text.encode(encoding) if encoding != "latin-1" else text.replace("\U0001f916", "ö").encode(encoding)
+    (tmp_path / "in.csv").write_bytes(b"\xfe\xff" + data if encoding == "utf-16-be" else data)
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 2})
+    with np.load(tmp_path / "made.npz") as archive:
+        if encoding == "latin-1":
+            assert "iconv -f LATIN1 -t UTF-8" in said["warnings"][0]["text"]
+            return
+        assert archive["Größe"].tolist() == [2.5, 3, 3.5]
+        assert archive["note"].tolist() == ["ü", "ü", "\U0001f916"]
+    (tmp_path / "in.csv").write_bytes(text.encode("utf-16-le"))
+    program = pathlib.Path(tmaops.__file__).parent / "bin" / "tmaops"
+    command = [program, "resample", tmp_path / "in.csv", "-o", tmp_path / "no.npz", "--hz", "2"]
+    assert "iconv -f UTF-16LE" in subprocess.run(command, capture_output=True, text=True).stderr
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_time_that_is_not_finite_has_no_unit(bad):
+    times = TIMES.copy()
+    times[7] = bad
+    with pytest.raises(tmaops.Error, match=rf"row 7\n  got:    {bad}\n"):
+        tmaops.resample({"timestamp": times, "x": wave(1)}, hz=7)

@@ -8,6 +8,7 @@
 #include "core/enum_name.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "core/utf8.hpp"
 #include "io/compression.hpp"
 #include "io/npy.hpp"
 #include "offers/input_file.hpp"
@@ -27,6 +28,28 @@ void refuse_compressed_arrays(const std::filesystem::path& path, FileFormat form
        "Name it without the last extension; an npz is compressed inside, with --compress.");
 }
 
+/// UTF-16 that begins with a byte order mark, as UTF-8; other text as it is. Halves of characters become U+FFFD.
+Bytes as_utf8(const Bytes& bytes) {
+  const std::string_view text = bytes.text();
+  const bool little = text.starts_with("\xff\xfe");
+  if (!little && !text.starts_with("\xfe\xff")) return bytes;
+  const auto unit = [&](std::size_t at) {
+    const auto byte = [&](bool second) { return static_cast<unsigned char>(text[at + (second ? 1 : 0)]); };
+    return static_cast<char32_t>(byte(little) << 8 | byte(!little));
+  };
+  const auto made = std::make_shared<std::string>();
+  for (std::size_t at = 2; at + 1 < text.size(); at += 2) {
+    char32_t code = unit(at);
+    const char32_t low = at + 3 < text.size() ? unit(at + 2) : 0;
+    if (code >= 0xd800 && code < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+      at += 2;
+    }
+    append_utf8(*made, code);
+  }
+  return {{made, reinterpret_cast<const std::byte*>(made->data())}, made->size()};
+}
+
 // The bytes of the file, decompressed where its name says so.
 Bytes read_input(const std::filesystem::path& path, const ReadOptions& options) {
   refuse_compressed_arrays(path, *options.format);
@@ -35,11 +58,11 @@ Bytes read_input(const std::filesystem::path& path, const ReadOptions& options) 
   if (compression != Compression::none) {
     ExpansionLimit limit;
     if (options.trust_sizes) limit.largest_ratio = std::numeric_limits<std::uint32_t>::max();
-    return decompress(bytes, compression, input_name(path), limit);
+    return as_utf8(decompress(bytes, compression, input_name(path), limit));
   }
   const Compression found = detect_compression(bytes.text());
-  const bool text = *options.format != FileFormat::npz && *options.format != FileFormat::npy;
-  if (found == Compression::none || !text) return bytes;
+  if (*options.format == FileFormat::npz || *options.format == FileFormat::npy) return bytes;
+  if (found == Compression::none) return as_utf8(bytes);
   const bool gzip = found == Compression::gzip;
   fail(ErrorCode::bad_format, input_name(path),
        std::string("data compressed with ") + (gzip ? "gzip" : "zstd") + ", and a name that does not say so",

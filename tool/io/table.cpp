@@ -12,6 +12,7 @@ namespace tmaops::io {
 namespace {
 
 constexpr std::size_t kMostColumns = 65'536;
+constexpr const char* kLatin = " (iconv -f LATIN1 -t UTF-8 keeps those of Latin-1)";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -173,7 +174,8 @@ class HeaderFinder {
       name = unique_name(repaired_utf8(name), taken);
     }
     if (!list.empty())
-      table_.warnings.push_back({"name_not_utf8", table_.where + ": names that are not UTF-8 were changed: " + list});
+      table_.warnings.push_back(
+          {"name_not_utf8", table_.where + ": names that are not UTF-8 were changed: " + list + kLatin});
   }
   std::string first_line() const {
     std::string line;
@@ -206,7 +208,9 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
   table.where = std::move(where);
   table.columns = options.names.empty() ? options.columns : options.names.size();
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
-    fail(ErrorCode::bad_format, table.where, "a zero byte at offset " + std::to_string(zero), "text (ASCII or UTF-8)");
+    fail(ErrorCode::bad_format, table.where, "a zero byte at offset " + std::to_string(zero),
+         "text (ASCII, UTF-8, or UTF-16 with a byte order mark)",
+         "Of UTF-16 without one: iconv -f UTF-16LE -t UTF-8 FILE | tmaops resample - --from csv ...");
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
 
   LineSplitter splitter(table.where, table.unquoted);
