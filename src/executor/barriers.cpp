@@ -65,11 +65,21 @@ void arrive_once(Barrier& barrier, std::uint32_t at, std::uint32_t expected_byte
   end_phase_if_complete(barrier);
 }
 
+/// A named barrier counts warps: its instructions are `.aligned` (PTX ISA "bar").
+void check_lanes(int id, const void* place) {
+  Warp::Comers& comers =
+      self->block->warps[static_cast<std::size_t>(self->index / 32)].at_barrier[static_cast<std::size_t>(id)];
+  if (comers.lanes == 0) comers.way = self->way;
+  if (comers.way != self->way) report_apart("a named barrier", place);
+  comers.lanes |= 1u << (self->index % 32);
+  if (comers.lanes == lanes_of_warp(self->index)) comers.lanes = 0;
+}
+
 const char* name_of_barrier(int id) { return id == 0 ? "__syncthreads" : "a named barrier"; }
 
 void end_round(NamedBarrier& barrier) {
   for (Thread* thread : barrier.waiting) {
-    thread->clocks.join(barrier.clocks);
+    thread->clocks.take(barrier.clocks, thread->agent);
     wake(*thread);
   }
   barrier.waiting.clear();
@@ -82,6 +92,8 @@ void end_round(NamedBarrier& barrier) {
 void come(int id, int threads, bool waits, const void* place) {
   self->place = place;
   NamedBarrier& barrier = self->block->named[static_cast<std::size_t>(id)];
+  if (threads != 0) check_lanes(id, place);
+  self->way = 0;
   if (barrier.clocks.seen.empty()) barrier.clocks.reset(launch->agents);
   if (threads % 32 != 0)
     report(
@@ -99,7 +111,7 @@ void come(int id, int threads, bool waits, const void* place) {
   ++barrier.arrived;
   const int needed = threads == 0 ? self->block->live : threads;
   if (barrier.arrived >= needed) {
-    if (waits) self->clocks.join(barrier.clocks);
+    if (waits) self->clocks.take(barrier.clocks, self->agent);
     end_round(barrier);
     return;
   }
@@ -164,6 +176,7 @@ void init_barrier(void* pointer, std::uint32_t arrivals) {
     stop(Rule::too_many_arrivals,
          "a barrier counts 1 to " + std::to_string(kMostArrivals) + " arrivals, not " + std::to_string(arrivals),
          place);
+  self->part(1);
   check_write(*at.block, at.address, 8, {.name = "an initialisation", .place = place});
   Barrier& barrier = at.block->barriers[at.address];
   barrier = {};
@@ -208,6 +221,7 @@ bool test_barrier(void* pointer, std::uint32_t parity) {
   const Entry entry;
   const void* const place = self->place = TMAOPS_PLACE;
   const Barrier& barrier = known_barrier(shared_place(pointer, "a test", place), "a test", place);
+  self->part(self->agent + 2u);
   if ((barrier.phase & 1) != parity) {
     self->clocks.join(barrier.done);
     return true;
@@ -221,6 +235,7 @@ void wait_barrier(void* pointer, std::uint32_t parity, const char* what, int sta
   const void* const place = self->place = TMAOPS_PLACE;
   const Place at = shared_place(pointer, "a wait", place);
   Barrier& barrier = known_barrier(at, "a wait", place);
+  self->part(self->agent + 2u);  // each lane leaves its loop by itself
   if (parity > 1) stop(Rule::collective, "a wait for parity " + std::to_string(parity) + ": it is 0 or 1", place);
   const auto name = [what, stage] { return std::string(what) + ", stage " + std::to_string(stage); };
   if (launch->random() % 4 == 0 && schedule() == Schedule::random) yield();

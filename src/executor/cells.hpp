@@ -14,6 +14,9 @@ using Clock = std::uint32_t;
 using Agent = std::uint16_t;
 inline constexpr std::size_t kSlots = 128;
 
+/// to[i] becomes the larger of the two.
+void raise(Clock* to, const Clock* from, std::size_t count);
+
 /// What an agent knows of the others: it is ordered behind everything that agent a did up to time seen[a].
 struct Clocks {
   std::vector<Clock> seen;
@@ -31,8 +34,14 @@ struct Clocks {
     raise(fenced, other.fenced);
     raise(reads, other.reads);
   }
+  /// join() of what holds all that these hold, but for the latest of the agent's own.
+  void take(const Clocks& other, Agent agent) {
+    const Clock now = seen[agent];
+    *this = other;
+    seen[agent] = now;
+  }
   static void raise(std::vector<Clock>& to, const std::vector<Clock>& from) {
-    for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+    tmaops::executor::raise(to.data(), from.data(), from.size());
   }
 };
 

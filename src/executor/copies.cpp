@@ -224,9 +224,9 @@ void copy_async(void* to, const void* from, std::uint32_t size, std::uint32_t by
          place);
   if (bytes > 0) check_global(from, bytes, size, kWho, place);
   const auto operation = std::make_shared<AsyncCopy>(from, destination.address, size, bytes);
+  operation->by_threads = true;
   start_operation(*operation, place);
   if (bytes > 0) use_global(*operation, from, bytes, false, kWho);
-  operation->by_threads = true;
   operation->target = destination.block;
   operation->writes = {{destination.address, size}};
   begin_write(*operation, kWho);

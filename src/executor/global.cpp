@@ -118,9 +118,13 @@ void check_races(std::uintptr_t begin, std::uintptr_t end, const GlobalAccess& a
   for (std::uintptr_t at = begin; at < end; ++at) {
     Byte& byte = bytes_of_races[at];
     if (byte.launch != kernels_begun) byte = {.launch = kernels_begun};
-    // Lanes that write the same word by one instruction write the same value, as in shared memory.
-    const bool same_store = access.writes && byte.write_place == access.place && byte.write_place != nullptr &&
-                            byte.write_cluster == launch->cluster_number && !options().strict;
+    // Lanes may write the same word by one instruction, as in shared memory.
+    const bool same_store = access.writes && access.agent == self->agent && byte.write_place == access.place &&
+                            byte.write_place != nullptr && byte.write_cluster == launch->cluster_number &&
+                            !options().strict;
+    if (same_store && byte.writer != access.agent && !ordered(byte.write_cluster, byte.writer, byte.write_clock, false))
+      note_same_store(reinterpret_cast<const void*>(begin), static_cast<std::uint32_t>(end - begin), "global",
+                      byte.writer, access.place);
     if (!said && byte.written && !(byte.atomic && access.atomic) && !same_store &&
         !ordered(byte.write_cluster, byte.writer, byte.write_clock, false)) {
       say(" has written", byte.write_cluster, byte.writer, byte.write_place);

@@ -1,4 +1,5 @@
 // What each byte of shared memory holds, who wrote and read it when, and whether an access may follow.
+#include <cstring>
 #include <string>
 
 #include "executor/state.hpp"
@@ -153,9 +154,12 @@ bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Acce
     if (cell.state == ByteState::barrier) return say(Rule::barrier_overwritten, ", which is an initialised barrier");
     if (cell.readers_in_flight != 0)
       return say(Rule::written_while_read, " while " + reader_of(block, at + i) + " still reads it");
-    // Lanes that write the same word by one instruction write the same value: one of them wins.
-    const bool same_store = !who.asynchronous && cell.write_place == who.place && !options().strict;
-    if (cell.write_clock > by.seen[cell.writer] && !same_store) return say(Rule::race, ", " + written_by(cell));
+    if (cell.write_clock > by.seen[cell.writer]) {
+      // Lanes may write the same word by one instruction, where they write the same value.
+      if (who.asynchronous || cell.write_place != who.place || (options().strict && !who.by_warp))
+        return say(Rule::race, ", " + written_by(cell));
+      note_same_store(host_of(block, at), bytes, "shared", cell.writer, who.place);
+    }
     if (who.asynchronous && cell.state == ByteState::written && cell.write_clock > by.fenced[cell.writer])
       return say(Rule::missing_proxy_fence, ", which " + name_of(cell.writer) + " wrote before by ordinary stores" +
                                                 at_line(cell.write_place) +
@@ -165,6 +169,23 @@ bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Acce
       return say(Rule::race, ", which " + name_of(reader->first) + " has read, and nothing orders the two");
   }
   return true;
+}
+
+void note_same_store(const void* to, std::uint32_t bytes, std::string_view where, Agent by, const void* place) {
+  SameStore& store = self->same_store;
+  if (store.to != nullptr || bytes > store.before.size()) return;
+  store = {.to = to, .bytes = bytes, .where = where, .by = by, .place = place};
+  std::memcpy(store.before.data(), to, bytes);
+}
+
+void compare_same_store() {
+  const SameStore store = std::exchange(self->same_store, {});
+  if (std::memcmp(store.to, store.before.data(), store.bytes) == 0) return;
+  const std::string at = store.where == "shared" ? spot(place_of(store.to).address) : "global memory";
+  report(store.where == "shared" ? Rule::race : Rule::global_race,
+         "it writes another value to " + at + " than " + name_of(store.by) +
+             " by the same instruction, and nothing orders the two",
+         store.place);
 }
 
 std::uint32_t ReadLists::add(std::uint32_t cells) {
@@ -242,7 +263,7 @@ void access(const void* pointer, std::uint32_t bytes, const Access& how, const v
       return;
     }
     check_alignment(spot(at.address));
-    const Accessor who{.name = "it", .place = place};
+    const Accessor who{.name = "it", .by_warp = how.by_warp, .place = place};
     if (writes) {
       check_write(*at.block, at.address, bytes, who);
       note_write(*at.block, at.address, bytes, self->agent, self->now(), ByteState::written, place);

@@ -46,6 +46,17 @@ class Reason {
   alignas(8) unsigned char kept_[kBytes] = {};
 };
 
+/// A store to a word to which another thread has stored by the same instruction. Whether the values differ is seen when
+/// the thread comes next: the compiler reports a store before it is done.
+struct SameStore {
+  const void* to = nullptr;  // null: none
+  std::uint32_t bytes = 0;
+  std::array<unsigned char, 16> before{};
+  std::string_view where;  // "shared", "global"
+  Agent by = 0;
+  const void* place = nullptr;
+};
+
 struct Thread {
   Fiber fiber;
   int index = 0;  // in its block
@@ -65,6 +76,8 @@ struct Thread {
   bool has_waited_for_cluster = false;
   bool has_fenced = false;  // __threadfence
   int unwritten_reads = 0;  // places that allow them
+  std::uint64_t way = 0;    // since the lanes of its warp were together: waits, initialisations, copies
+  SameStore same_store;
   bool has_waited_for_kernels = false;
   Clocks at_fence;
   Clocks before_fence;  // strict: what it acquires at its next fence
@@ -73,6 +86,8 @@ struct Thread {
   void acquire(const Clocks& released);
   Clock now() const { return clocks.seen[agent]; }
   void tick() { ++clocks.seen[agent]; }
+  /// Goes a way of its own: the other lanes of its warp need not be where it is.
+  void part(std::uint64_t why) { way = (way ^ why) * 0x9E3779B97F4A7C15ull; }
 };
 
 struct Barrier {
@@ -140,6 +155,11 @@ struct Warp {
   bool wgmma_fenced = false;
   std::array<std::uint64_t, 3> wgmma_operands{};  // of the lane that came first
   int elected = 0;
+  struct Comers {
+    unsigned lanes = 0;
+    std::uint64_t way = 0;  // of the first
+  };
+  std::array<Comers, 16> at_barrier;  // named barriers, whose instructions are of the whole warp
 };
 
 struct Block {
@@ -217,17 +237,22 @@ struct Stop {};
 /// Whether the accesses that the compiler reports are a kernel's. Not while the executor is at work: it shares inline
 /// functions of the standard library with kernels.
 extern thread_local bool in_kernel;
+/// Null while no kernel runs on this thread.
+extern thread_local Launch* launch;
+extern thread_local Thread* self;
+
+void compare_same_store();
 /// Stands first in every function that kernels call.
 struct Entry {
-  Entry() { in_kernel = false; }
+  Entry() {
+    in_kernel = false;
+    if (self->same_store.to != nullptr) compare_same_store();
+  }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
   ~Entry() { in_kernel = true; }
 };
 
-/// Null while no kernel runs on this thread.
-extern thread_local Launch* launch;
-extern thread_local Thread* self;
 const Options& options();
 /// Of the launch that runs.
 Schedule schedule();
@@ -267,6 +292,7 @@ std::string spot(std::uint32_t address);
 struct Accessor {
   const char* name;  // "it", "a tensor store"
   bool asynchronous = false;
+  bool by_warp = false;  // stmatrix: one store of all lanes
   const void* place = nullptr;
 };
 bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who);
@@ -280,8 +306,11 @@ struct Access {
   bool writes = false;
   bool aligned = true;
   bool atomic = false;
+  bool by_warp = false;
 };
 void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place);
+/// Of the running thread, about to store to bytes that thread `by` has stored to by the same instruction.
+void note_same_store(const void* to, std::uint32_t bytes, std::string_view where, Agent by, const void* place);
 
 // --- memory.cpp
 void* allocate(std::size_t bytes);
@@ -331,6 +360,8 @@ void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int
           [](const void* closure, Collective& all) { (*static_cast<const Do*>(closure))(all); });
 }
 unsigned lanes_of_warp(int thread);
+/// Strict: says that lanes which come to an instruction of the whole warp have come by different ways.
+void report_apart(const char* instruction, const void* place);
 
 // --- tensor_cores.cpp
 /// Says what products nobody has waited for.

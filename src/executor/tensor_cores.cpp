@@ -2,10 +2,12 @@
 // the order of k.
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 #include "executor/state.hpp"
 
@@ -311,9 +313,12 @@ void load_matrices(std::uint32_t* to, const void* row, bool transposed) {
 void store_matrices(void* row, const std::uint32_t* from, bool transposed) {
   const Entry entry;
   const void* const place = TMAOPS_PLACE;
-  access(row, 16, {.writes = true}, place);
+  access(row, 16, {.writes = true, .by_warp = true}, place);
+  const bool another_stores_there = std::exchange(self->same_store, {}).to != nullptr;
   const MatrixRow mine{const_cast<std::uint32_t*>(from), row};
-  collect(Collect::store_matrices, ~0u, 0, 0, 32, &mine, place, [&](Collective& all) {
+  collect(Collect::store_matrices, ~0u, another_stores_there ? 1 : 0, 0, 32, &mine, place, [&](Collective& all) {
+    std::map<const void*, std::array<std::uint16_t, 8>> stored;
+    const bool compares = std::ranges::count(all.values, 1u) > 0;
     for (std::size_t m = 0; m < 4; ++m) {
       Matrix matrix;
       for (std::size_t lane = 0; lane < 32; ++lane) {
@@ -324,8 +329,16 @@ void store_matrices(void* row, const std::uint32_t* from, bool transposed) {
           (transposed ? matrix[c][r] : matrix[r][c]) = half_of(word, static_cast<int>(i));
         }
       }
-      for (std::size_t r = 0; r < 8; ++r)
-        std::memcpy(static_cast<const MatrixRow*>(all.operands[m * 8 + r])->row, matrix[r].data(), 16);
+      for (std::size_t r = 0; r < 8; ++r) {
+        void* const to = static_cast<const MatrixRow*>(all.operands[m * 8 + r])->row;
+        std::memcpy(to, matrix[r].data(), 16);
+        if (!compares) continue;
+        if (const auto [before, is_new] = stored.try_emplace(to, matrix[r]); !is_new && before->second != matrix[r])
+          report(
+              Rule::race,
+              "two lanes give store_matrices the same row, " + spot(place_of(to).address) + ", for values that differ",
+              place);
+      }
     }
   });
 }

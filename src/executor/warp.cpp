@@ -117,6 +117,27 @@ std::uint64_t reduced(const Collective& all) {
   return result;
 }
 
+/// Instructions with `.aligned` (PTX ISA "wgmma.mma_async", "ldmatrix", "setmaxnreg").
+bool needs_lanes_together(Collect kind) {
+  return kind == Collect::registers || kind == Collect::multiply_add || kind == Collect::load_matrices ||
+         kind == Collect::store_matrices || kind == Collect::products;
+}
+
+/// The lanes have come together.
+void gather(const Collective& all, const void* place) {
+  if (needs_lanes_together(all.kind)) {
+    std::uint64_t first = 0;
+    bool differ = false;
+    int lanes = 0;
+    for_each_lane(all, [&](std::size_t, const Thread& thread) {
+      if (lanes++ == 0) first = thread.way;
+      differ = differ || thread.way != first;
+    });
+    if (differ) report_apart(name_of(all.kind), place);
+  }
+  for_each_lane(all, [](std::size_t, Thread& thread) { thread.way = 0; });
+}
+
 void finish(const Collective& all, const void* place) {
   order(all);
   const bool shuffles = all.kind == Collect::shuffle || all.kind == Collect::shuffle_up ||
@@ -149,6 +170,15 @@ unsigned lanes_of_warp(int thread) {
   return first + 32 <= threads ? ~0u : (1u << (threads - first)) - 1;
 }
 
+void report_apart(const char* instruction, const void* place) {
+  if (!options().strict) return;  // nvcc brings lanes together where a branch or a loop ends
+  report(Rule::lanes_apart,
+         std::string("lanes of a warp come to ") + instruction +
+             " by different ways: since they were together each has waited for a barrier, or some have initialised one "
+             "or issued a copy, and there is no __syncwarp() behind it",
+         place);
+}
+
 void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
              const void* place, const void* closure, Finish finish_all) {
   Thread& thread = *self;
@@ -177,6 +207,7 @@ void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int
   if (found->arrived == needed) {
     Collective all = *found;
     open.erase(found);
+    gather(all, place);
     finish_all(closure, all);
     for_each_lane(all, [&](std::size_t, Thread& other) { wake(other); });
     return;

@@ -10,6 +10,7 @@
 #include "core/cuda_launch.hpp"
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
+#include "device/matrix.cuh"
 #include "device/tensor_copy.cuh"
 #include "device/warp.cuh"
 #include "device/wgmma.cuh"
@@ -47,12 +48,12 @@ class Words {
 };
 
 /// What a kernel is found to break, under every schedule and some seeds.
-template <auto kernel, class... Given>
+template <auto kernel, bool strict = false, class... Given>
 std::vector<Finding> findings_of(const LaunchShape& shape, Given... given) {
   std::vector<Finding> all;
   for (const Schedule schedule : kSchedules)
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-      set_options({.seed = seed, .schedule = schedule, .global_races = true});
+      set_options({.seed = seed, .schedule = schedule, .strict = strict, .global_races = true});
       try {
         launch_kernel<kernel>("test", shape, nullptr, given...);
       } catch (const Error& error) {
@@ -230,6 +231,73 @@ __global__ void race_kernel(std::uint32_t* to) {
   to[threadIdx.x] = tile.words[kThreads - 1 - threadIdx.x];
 }
 TMAOPS_TEST_RULE(race, kBlock, "and nothing orders the two", Words().get())
+
+/// Lanes may store to one word by one instruction, but no more than one value.
+template <Kernel which>
+__global__ void one_word_kernel(std::uint32_t* to) {
+  auto& word = device::block_shared<std::uint32_t>();
+  const bool same = which == Kernel::right;
+  word = same ? 7 : threadIdx.x / 32;
+  __syncthreads();
+  to[threadIdx.x] = word;
+  to[kWords] = same ? 7 : threadIdx.x;
+}
+TEST(executor_rules, race_of_stores_of_different_values_to_one_word) {
+  const Words words(kWords + 1);
+  const auto found = findings_of<one_word_kernel<Kernel::broken>>(kBlock, words.get());
+  expect_rule(found, Rule::race, "it writes another value to byte 0 of a block_shared of 4 bytes than thread ");
+  expect_rule(found, Rule::global_race, "it writes another value to global memory than thread ");
+  expect_nothing(findings_of<one_word_kernel<Kernel::right>>(kBlock, words.get()));
+}
+
+template <Kernel which>
+__global__ void stored_matrices_kernel(std::uint32_t* to) {
+  auto& rows = device::block_shared<uint4[8]>();
+  const unsigned lane = threadIdx.x;
+  const unsigned other = which == Kernel::broken ? 1 : lane;
+  const std::uint32_t words[4] = {lane, other, lane, other};
+  device::store_matrices(&rows[lane % 8], words);
+  __syncwarp();
+  to[lane] = rows[lane % 8].x;
+}
+TEST(executor_rules, race_of_matrices_that_share_a_row) {
+  const Words words;
+  expect_rule(findings_of<stored_matrices_kernel<Kernel::broken>>({.block = 32}, words.get()), Rule::race,
+              "two lanes give store_matrices the same row");
+  expect_nothing(findings_of<stored_matrices_kernel<Kernel::right>, true>({.block = 32}, words.get()));
+}
+
+/// Each lane waits in a loop of its own; ldmatrix needs the whole warp.
+template <Kernel which>
+__global__ void lanes_apart_kernel(const std::uint32_t* from, std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  load(tile, from);
+  device::wait(tile.barrier, 0);
+  if (which == Kernel::right) __syncwarp();
+  std::uint32_t words[4];
+  device::load_matrices(words, device::shared_address(tile.words + threadIdx.x % 16 * 4));
+  to[threadIdx.x] = words[0];
+}
+/// One lane initialises a barrier, and the others are at the named barrier before it: that counts the whole warp.
+template <Kernel which>
+__global__ void lanes_apart_at_barrier_kernel(int) {
+  auto& tile = device::block_shared<Tile>();
+  if (threadIdx.x == 0) device::init_barrier(tile.barrier, 1);
+  if (which == Kernel::right) __syncwarp();
+  device::sync_threads<1>(kThreads);
+}
+TEST(executor_rules, lanes_apart) {
+  const Words from;
+  const Words to;
+  expect_rule(findings_of<lanes_apart_kernel<Kernel::broken>, true>(kBlock, from.get(), to.get()), Rule::lanes_apart,
+              "lanes of a warp come to load_matrices by different ways");
+  expect_nothing(findings_of<lanes_apart_kernel<Kernel::right>, true>(kBlock, from.get(), to.get()));
+  expect_nothing(findings_of<lanes_apart_kernel<Kernel::broken>>(kBlock, from.get(), to.get()));
+  expect_rule(findings_of<lanes_apart_at_barrier_kernel<Kernel::broken>, true>(kBlock, 0), Rule::lanes_apart,
+              "lanes of a warp come to a named barrier by different ways");
+  expect_nothing(findings_of<lanes_apart_at_barrier_kernel<Kernel::right>, true>(kBlock, 0));
+}
 
 template <Kernel which>
 __global__ void missing_proxy_fence_kernel(std::uint32_t* to) {
