@@ -23,9 +23,8 @@ enum class Levels { one, all };
 /// For run_warp_ring: one box per tile, through maps[0] or the map of the tile's level.
 template <int rank, Levels levels>
 struct BoxCopy {
-  static constexpr int lanes = 1;
   const tma::TensorMap* maps;
-  __device__ __forceinline__ void issue(const Tile& tile, int, unsigned char* to, device::Barrier& barrier) const {
+  __device__ __forceinline__ void issue(const Tile& tile, unsigned char* to, device::Barrier& barrier) const {
     load_box<rank>(tile, to, maps[levels == Levels::one ? 0 : tile.level], barrier);
   }
 };

@@ -22,8 +22,8 @@ struct RingStorage {
   WarpRing warp[kRingThreads / device::kWarpThreads];
 };
 
-/// Copy is how a tile gets into shared memory: `lanes` threads issue the copies of the whole tile by `issue(tile, part,
-/// to, barrier)`. smem: of the variant's line.
+/// Copy is how a tile gets into shared memory: one thread calls `issue(tile, to, barrier)`. smem: of the variant's
+/// line.
 template <int smem, class Copy>
 __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, const Copy& copy) {
   const int warp = device::warp_index();
@@ -35,19 +35,18 @@ __device__ __forceinline__ void run_warp_ring(const DeviceProblem& problem, cons
   }
   __syncwarp();
 
-  const int slot = lane / Copy::lanes;  // of the tile this thread issues for
-  const bool issues = lane < kTilesPerWarp * Copy::lanes;
+  const bool issues = lane < kTilesPerWarp;
   const auto coordinates = [&](std::uint32_t first) {
-    const std::uint32_t t = first + static_cast<std::uint32_t>(slot);
+    const std::uint32_t t = first + static_cast<std::uint32_t>(lane);
     return issues && t < problem.tiles ? tile_at(problem, tile_number(problem, t)) : Tile{};
   };
   const auto fill = [&](std::uint32_t first, int stage, const Tile& tile) {
     if (first >= problem.tiles) return;
-    const bool valid = issues && first + static_cast<std::uint32_t>(slot) < problem.tiles;
+    const bool valid = issues && first + static_cast<std::uint32_t>(lane) < problem.tiles;
     const std::uint32_t bytes = kTileBytes * min(problem.tiles - first, static_cast<std::uint32_t>(kTilesPerWarp));
     if (lane == 0) device::arrive_expect_bytes(ring.full[stage], bytes);
     __syncwarp();
-    if (valid) copy.issue(tile, lane % Copy::lanes, ring.stage[stage] + slot * kTileBytes, ring.full[stage]);
+    if (valid) copy.issue(tile, ring.stage[stage] + lane * kTileBytes, ring.full[stage]);
   };
 
   const std::uint32_t tiles_per_block = blockDim.x / kLanesPerTile;
