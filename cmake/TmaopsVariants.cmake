@@ -109,6 +109,8 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
         set(missing "${TMAOPS_MISSING_cuda}")
       elseif(device STREQUAL "cuda" AND NOT TMAOPS_ARCHITECTURES_${arch})
         set(missing "configured with -DTMAOPS_GPUS=${TMAOPS_GPUS}, which leaves out the kernels of ${arch}")
+      elseif(device STREQUAL "cpu" AND TMAOPS_EXECUTOR AND NOT name MATCHES "^reference")
+        set(missing "a build with the executor has the reference alone on the CPU")
       elseif(rest MATCHES "needs\\(\"([a-z0-9]+)\"\\)")
         if(NOT DEFINED TMAOPS_HAVE_${CMAKE_MATCH_1})
           message(FATAL_ERROR "${file}: needs(\"${CMAKE_MATCH_1}\") is not known to cmake/TmaopsDependencies.cmake")

@@ -25,7 +25,9 @@ namespace {
 void add_commands(CLI::App& app, Globals& globals) {
   add_doctor_command(app, globals);
   add_list_command(app, globals);
+#ifndef TMAOPS_EXECUTOR
   add_resample_command(app, globals);
+#endif
   add_tensormap_command(app, globals);
   add_wgmma_command(app, globals);
   for (const Wing& wing : wings()) wing.add_commands(app, globals);
