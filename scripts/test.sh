@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every test of the release build, examples/tma on the executor, then the tests of the Python package. CI=true builds with warnings as errors.
+# Every test of the release build, every GPU kernel on the executor, then the tests of the Python package. CI=true builds with
+# warnings as errors.
 #   PYTHON=0   without the Python package
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,7 +10,12 @@ for check in tests/structure/check_*.py; do
   said=$(python3 "$check" . 2>&1) || { printf '%s\n' "$said" "Failed: python3 $check ." >&2; exit 1; }
 done
 directory=$(sh scripts/build_and_test.sh)
-ONLY=examples sh scripts/executor.sh >&2
+if EXECUTOR=1 sh scripts/setup.sh >/dev/null; then
+  sh scripts/executor.sh >&2
+else
+  [ -z "${CI:-}" ] || exit 2
+  echo "Left out: the GPU kernels on the executor, which need CUDA's headers." >&2
+fi
 
 # The wheel has the kernels that were compiled above, or none.
 case $(cat "$directory/.configured-for") in
