@@ -9,6 +9,7 @@
 #include "core/cuda_status.hpp"
 #include "executor/findings.hpp"
 #include "tmaops/error.hpp"
+#include "tmaops/ms_deform_attn.hpp"
 #include "tmaops/resample.hpp"
 
 namespace tmaops::executor {
@@ -96,14 +97,63 @@ TEST(executor_calls, of_resample_violations_keep_the_rules) {
   EXPECT_EQ(counts.values(), wanted);
 }
 
-/// A dependent launch may begin while the kernel before it, here the same one, still runs.
-TEST(executor_calls, of_a_plan_that_runs_twice_with_dependent_launch_keep_the_rules) {
-  const Trajectory on;
-  const Plan plan = plan_resample(on.values.on(kExecutor), on.times.on(kExecutor), on.targets.on(kExecutor),
-                                  on.output.on(kExecutor), {.dependent_launch = true});
+/// Runs of a plan by dependent launch: one may begin while the kernel before it still runs.
+void run_twice(const Plan& plan) {
   expect_no_finding([&] {
     for (int run = 0; run < 2; ++run) plan.run(nullptr);
   });
+}
+
+/// Without the value's gradient no memory is cleared in front of the kernel, which would wait for what came before.
+TEST(executor_calls, of_attention_backward_without_the_values_gradient_keep_the_rules) {
+  constexpr std::int64_t kQueries = 20, kHeads = 2, kChannels = 32, kPoints = 4;
+  const std::vector<LevelShape> levels{{6, 8}, {3, 4}};
+  const Layout pairs = Layout::contiguous({1, kQueries, kHeads, 2, kPoints, 2});
+  const Layout points = Layout::contiguous({1, kQueries, kHeads, 2, kPoints});
+  const Tensor<float> value(DType::f32, Layout::contiguous({1, 60, kHeads, kChannels}));
+  const Tensor<float> locations(DType::f32, pairs);
+  const Tensor<float> weights(DType::f32, points);
+  const Tensor<float> gradient(DType::f32, Layout::contiguous({1, kQueries, kHeads * kChannels}));
+  const Tensor<float> of_locations(DType::f32, pairs);
+  const Tensor<float> of_weights(DType::f32, points);
+  for (std::int64_t i = 0; i < pairs.size(); ++i) locations[i] = 0.5f + 0.4f * std::sin(static_cast<float>(i));
+  const auto gradients = [&](Device device) {
+    return MsDeformAttnGradients{.sampling_locations = of_locations.on(device),
+                                 .attention_weights = of_weights.on(device)};
+  };
+  for (const char* variant : {"vector_atomics_backward", "warp_atomics_backward"})
+    run_twice(plan_ms_deform_attn_backward(value.on(kExecutor), levels, locations.on(kExecutor), weights.on(kExecutor),
+                                           gradient.on(kExecutor), gradients(kExecutor),
+                                           {.variant = variant, .dependent_launch = true}));
+}
+
+TEST(executor_calls, of_packed_rows_whose_offsets_are_on_the_device_keep_the_rules) {
+  const Trajectory on;
+  const Tensor<std::int64_t> samples(DType::i64, Layout::contiguous({3}));
+  const Tensor<std::int64_t> targets(DType::i64, Layout::contiguous({3}));
+  samples[1] = 20;
+  samples[2] = Trajectory::kSamples;
+  targets[1] = 70;
+  targets[2] = Trajectory::kTargets;
+  const auto row = [](const TensorView& view, std::int64_t rows, std::int64_t channels) {
+    return TensorView{view.data, view.dtype,
+                      channels == 0 ? Layout::contiguous({rows}) : Layout::contiguous({rows, channels}), view.device};
+  };
+  const ResampleOptions options{.source_offset_tensor = samples.on(kExecutor),
+                                .target_offset_tensor = targets.on(kExecutor),
+                                .dependent_launch = true};
+  const TensorView times = row(on.times.on(kExecutor), Trajectory::kSamples, 0);
+  const TensorView wanted = row(on.targets.on(kExecutor), Trajectory::kTargets, 0);
+  const TensorView values = row(on.values.on(kExecutor), Trajectory::kSamples, Trajectory::kChannels);
+  const TensorView output = row(on.output.on(kExecutor), Trajectory::kTargets, Trajectory::kChannels);
+  run_twice(plan_resample(values, times, wanted, output, options));
+  run_twice(plan_resample_backward(times, wanted, output, values, options));
+}
+
+TEST(executor_calls, of_a_plan_that_runs_twice_with_dependent_launch_keep_the_rules) {
+  const Trajectory on;
+  run_twice(plan_resample(on.values.on(kExecutor), on.times.on(kExecutor), on.targets.on(kExecutor),
+                          on.output.on(kExecutor), {.dependent_launch = true}));
 }
 
 }  // namespace

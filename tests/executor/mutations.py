@@ -3,12 +3,13 @@
 of a bulk copy or copy group at a time, in every kernel and in the ring of the device layer, and runs the variants that
 reach it.
 
-mutations.py FOLDER [--share N/M] [--out FILE] [--jobs N]
+mutations.py FOLDER [--only PATH...] [--share N/M] [--out FILE] [--jobs N]
 
 FOLDER gets a copy of the tree whose one build holds all mutants; the variable TMAOPS_MUTANT chooses one. A mutant is
-caught if `tmaops verify --device executor` fails or does not end. tests/executor/equivalent.tsv lists those that change
-nothing that the kernel promises, each with its reason; they are not counted. The file of results holds one row for each.
-FOLDER/verdicts.jsonl has them as they come: another run keeps what was caught in the same sources.
+caught if `tmaops verify --device executor`, or a test of tests/executor/calls_test.cu, fails or does not end.
+tests/executor/equivalent.tsv lists those that change nothing that the kernel promises, each with its reason; they are not
+counted. The file of results holds one row for each. FOLDER/verdicts.jsonl has them as they come: another run keeps what
+was caught in the same sources. --only judges the mutants of these files alone, and keeps the other rows of the results.
 """
 
 import argparse
@@ -64,6 +65,8 @@ BOX = re.compile(
 SHORTER = (re.compile(r"(constexpr \w+ kMostGridRows = )[^;]+;"), r"\g<1>4;")
 PARITY = re.compile(r"(?P<all>phase_? \^= (?P<value>[^;]+));")
 PLAIN = ("--no-dependent-launch",)
+TARGETS = ("tmaops_tool", "test_executor")
+CALLS = "executor_calls."  # the suite of tests/executor/calls_test.cu
 RANDOM = ("--schedule", "random")
 HEADER = """#pragma once
 #include <cstdio>
@@ -227,12 +230,12 @@ def build(folder, numbered):
         if SHORTER[0].search(text := file.read_text()):
             file.write_text(SHORTER[0].sub(SHORTER[1], text))
     write_tree(folder, numbered, left_out)
-    environment = {**os.environ, "BUILD": "1", "TARGETS": "tmaops_tool"}
+    environment = {**os.environ, "BUILD": "1", "TARGETS": " ".join(TARGETS)}
     subprocess.run(["sh", "scripts/executor.sh"], cwd=folder, check=False, stdout=sys.stderr, env=environment)
     for _ in range(6):
         write_tree(folder, numbered, left_out)
         done = subprocess.run(
-            ["ninja", "-C", "build-executor", "-k", "0", "tmaops_tool"], cwd=folder, capture_output=True, text=True
+            ["ninja", "-C", "build-executor", "-k", "0", *TARGETS], cwd=folder, capture_output=True, text=True
         )
         if done.returncode == 0:
             made.write_text(json.dumps({"same": same, "left_out": sorted(left_out)}))
@@ -256,8 +259,12 @@ def digest(numbered):
     ).hexdigest()[:16]
 
 
+def tests_of(tool):
+    return tool.removesuffix("bin/tmaops") + "tests/executor/test_executor"
+
+
 def problems(tool):
-    """Every problem of configs/executor.yaml with each of its operator's variants."""
+    """Every problem of configs/executor.yaml with each of its operator's variants, and the calls that are tests."""
     listed = json.loads(subprocess.run([tool, "list", "--json"], capture_output=True, text=True, check=True).stdout)
     variants = {one["operator"]: [v["name"] for v in one["variants"] if v["device"] == "cuda"] for one in listed}
     made, operator = [], ""
@@ -271,7 +278,9 @@ def problems(tool):
             made.append(f"{operator}: {one}}}")
         else:
             made += [f"{operator}: {one}, variant: {name}}}" for name in names]
-    return made
+    listing = [tests_of(tool), "--gtest_list_tests", f"--gtest_filter={CALLS}*"]
+    listed = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
+    return made + [CALLS + name for name in re.findall(r"^  (\w+)", listed, re.MULTILINE)]
 
 
 def verify(tool, problem, mutant=None, *more, limit=600):
@@ -282,8 +291,11 @@ def verify(tool, problem, mutant=None, *more, limit=600):
         environment = {**os.environ, "TMAOPS_MUTANTS_REACHED": str(file)}
         if mutant is not None:
             environment = {**os.environ, "TMAOPS_MUTANT": str(mutant), "TMAOPS_EXECUTOR_BREAK": "1"}
+        command = [tool, "verify", "-q", "--device", "executor", *more, "-p", problem]
+        if problem.startswith(CALLS):  # runs under every schedule by itself
+            command = [tests_of(tool), f"--gtest_filter={problem}"]
         done = subprocess.run(
-            [tool, "verify", "-q", "--device", "executor", *more, "-p", problem],
+            command,
             capture_output=True,
             text=True,
             env=environment,
@@ -320,7 +332,9 @@ def judge(tool, number, what, reaching):
     tries += [(one, ("--schedule", schedule)) for schedule in ("starving", "eager") for one in by_time[:3]]
     tries += [(one, (*RANDOM, "--strict")) for one in by_time[:2]]
     for problem, how in tries:  # a ring goes round in some problems alone
-        if "--strict" in how and not right_in_strict(tool, problem):
+        if problem.startswith(CALLS) and "random" not in how:
+            continue
+        if "--strict" in how and (problem.startswith(CALLS) or not right_in_strict(tool, problem)):
             continue
         outcome, *_ = verify(tool, problem, number, *how, limit=int(10 + 10 * reaching[problem]))
         if outcome != "right":
@@ -331,6 +345,7 @@ def judge(tool, number, what, reaching):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only", nargs="+", default=[], help="files of the tree, or ends of their paths")
     parser.add_argument("--share", default="1/1", help="judge every M-th mutant, from the N-th on")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/executor/mutations.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -346,7 +361,8 @@ def main():
         if wrong:
             sys.exit("without a mutant:\n" + "\n".join(wrong))
         first, every = map(int, given.share.split("/"))
-        chosen = [one for one in numbered if one[0] not in left_out][first - 1 :: every]
+        chosen = [one for one in numbered if one[0] not in left_out and one[1].endswith(tuple(given.only) or "")]
+        chosen = chosen[first - 1 :: every]
         equivalent = {}
         for row in (ROOT / "tests/executor/equivalent.tsv").read_text().splitlines():
             path, statement, what, reason = row.split("\t")
@@ -377,6 +393,11 @@ def main():
             return made
 
         rows = list(pool.map(row, chosen))
+    if given.only:
+        kept_rows = [
+            one for one in json.loads(given.out.read_text())["rows"] if not one["file"].endswith(tuple(given.only))
+        ]
+        rows = sorted(kept_rows + rows, key=lambda one: (one["file"], one["line"]))
     counts = {
         outcome: sum(one["outcome"] == outcome for one in rows)
         for outcome in ("caught", "missed", "not reached", "equivalent")
@@ -390,6 +411,9 @@ def main():
         "not_compiled": len(left_out),
         **counts,
     }
+    for one in rows:  # numbers are of one run alone
+        one["revision"] = one.get("revision", revision[:12])
+        one.pop("number", None)
     lines = ",\n".join("  " + json.dumps(one) for one in rows)
     given.out.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + lines + "\n]}\n")
     print(counts)
