@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from ctypes import POINTER, c_char_p, c_int64, c_void_p, pointer
+from ctypes import c_char_p, c_int64, c_void_p, pointer
 from typing import Any, NamedTuple
 
 from tmaops._errors import invalid_type, invalid_value
@@ -27,15 +27,8 @@ _CODES = {
 }
 _NAMES = {code: name for name, code in _CODES.items()}
 _INTS = {rank: c_int64 * rank for rank in range(9)}
-_TYPESTRS = {
-    "f8": "float64",
-    "f4": "float32",
-    "f2": "float16",
-    "i8": "int64",
-    "i4": "int32",
-    "u1": "uint8",
-    "b1": "bool",
-}
+_KINDS = {2: "f", 0: "i", 1: "u", 6: "b"}
+_TYPESTRS = {f"{_KINDS[code]}{bits // 8}": name for name, (code, bits) in _CODES.items() if code in _KINDS}
 
 
 class Array(NamedTuple):
@@ -70,9 +63,8 @@ def _numpy_type(dtype: Any) -> tuple[str, tuple[int, int] | None]:
 
 
 def is_array(array: Any) -> bool:
-    return hasattr(array, "__dlpack__") or any(
-        hasattr(array, name) for name in ("__cuda_array_interface__", "__array_interface__")
-    )
+    names = ("__cuda_array_interface__", "__array_interface__")
+    return hasattr(array, "__dlpack__") or any(hasattr(array, name) for name in names)
 
 
 def is_traced(array: Any) -> bool:
@@ -271,12 +263,8 @@ def _numpy_dtype(name: str) -> Any:
 def dtype_name(dtype: Any) -> str:
     """ "float32" for a dtype of any library or its name; also for "f32", "bf16" and "half"."""
     short = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "half": "float16"}
-    name = (
-        dtype
-        if isinstance(dtype, str)
-        else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-    )
-    name = name.rpartition(".")[2]
+    named = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = (dtype if isinstance(dtype, str) else named).rpartition(".")[2]
     name = short.get(name, name)
     if name not in _CODES:
         raise invalid_type("a dtype", repr(dtype), "f64, f32, f16 or bf16, or a dtype of an array library")
@@ -286,11 +274,8 @@ def dtype_name(dtype: Any) -> str:
 def stream_of(array: Any, stream: Any) -> int | None:
     """Address of the stream of a call: the one given, else the current one of the array's library and device."""
     if stream is not None:
-        return (
-            getattr(stream, "cuda_stream", None)
-            or getattr(stream, "ptr", None)
-            or int(getattr(stream, "handle", stream) or 0)
-        )
+        known = getattr(stream, "cuda_stream", None) or getattr(stream, "ptr", None)
+        return known or int(getattr(stream, "handle", stream) or 0)
     module = module_of(array)
     if module == "torch" and array.is_cuda:
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
@@ -333,20 +318,3 @@ def layout(array: Array) -> str:
 def reference(array: Array | None) -> Any:
     """A pointer for the C interface; null for None."""
     return None if array is None else pointer(array.tensor)
-
-
-__all__ = [
-    "Array",
-    "POINTER",
-    "address",
-    "dtype_name",
-    "handed_back",
-    "is_array",
-    "layout",
-    "new",
-    "read",
-    "reference",
-    "same_fields",
-    "stream_of",
-    "writable",
-]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import inspect
 import threading
@@ -21,6 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclasses.dataclass
 class Call:
     """Arguments of an operator that are checked by the library, its tensors and outputs, and what must stay alive.
 
@@ -28,23 +30,16 @@ class Call:
     count. `outputs` has for each of them that is written the caller's array, or None for one that was made here.
     """
 
-    def __init__(
-        self,
-        name: str,
-        arguments: tuple,
-        tensors: Tensors,
-        leading: str,
-        outputs: dict[str, Any],
-        keep: Any,
-        single: bool = True,
-    ) -> None:
-        self.name = name
-        self.arguments = arguments
-        self.tensors = {what: tensor for what, tensor in tensors.items() if tensor is not None}
-        self.leading = leading
-        self.outputs = outputs
-        self.keep = keep
-        self.single = single
+    name: str
+    arguments: tuple
+    given_tensors: dataclasses.InitVar[Tensors]
+    leading: str
+    outputs: dict[str, Any]
+    keep: Any
+    single: bool = True
+
+    def __post_init__(self, given_tensors: Tensors) -> None:
+        self.tensors = {what: tensor for what, tensor in given_tensors.items() if tensor is not None}
 
     @property
     def first(self) -> arrays.Array:
@@ -55,13 +50,8 @@ class Call:
         found = []
         for what, given in self.outputs.items():
             made = self.tensors.get(what)
-            found.append(
-                None
-                if made is None
-                else given
-                if given is not None
-                else arrays.handed_back(self.first, made.source, stream)
-            )
+            here = made is None or given is not None
+            found.append(made and given if here else arrays.handed_back(self.first, made.source, stream))
         return found[0] if self.single else tuple(found)
 
     def replacement(self, what: str, array: Any) -> arrays.Array:

@@ -170,25 +170,19 @@ STRUCTS = {operator: _struct_of(operator) for operator in OPTIONS}
 
 def _declare(library: ctypes.CDLL) -> None:
     tensor, stream, plan = POINTER(Tensor), c_void_p, POINTER(c_void_p)
+    grid, resampling = POINTER(UniformGrid), POINTER(STRUCTS["resample"])
     attention = [tensor, c_void_p, c_int64, tensor, tensor, tensor]
     operators = {
         "gemm": [tensor, tensor, tensor, POINTER(STRUCTS["gemm"])],
         "ms_deform_attn": [*attention, POINTER(STRUCTS["ms_deform_attn"])],
         "ms_deform_attn_backward": [*attention, POINTER(MsDeformAttnGradients), POINTER(STRUCTS["ms_deform_attn"])],
-        "resample": [tensor, tensor, tensor, POINTER(UniformGrid), tensor, POINTER(STRUCTS["resample"])],
-        "resample_backward": [tensor, tensor, POINTER(UniformGrid), tensor, tensor, POINTER(STRUCTS["resample"])],
+        "resample": [tensor, tensor, tensor, grid, tensor, resampling],
+        "resample_backward": [tensor, tensor, grid, tensor, tensor, resampling],
     }
     for name, arguments in operators.items():
         getattr(library, f"tmaops_{name}").argtypes = [*arguments, stream]
         getattr(library, f"tmaops_plan_{name}").argtypes = [*arguments, plan]
-    library.tmaops_resample_violations.argtypes = [
-        tensor,
-        tensor,
-        POINTER(UniformGrid),
-        tensor,
-        POINTER(STRUCTS["resample"]),
-        stream,
-    ]
+    library.tmaops_resample_violations.argtypes = [tensor, tensor, grid, tensor, resampling, stream]
     library.tmaops_last_error.restype = POINTER(ErrorParts)
     library.tmaops_plan_run.argtypes = [c_void_p, stream]
     library.tmaops_plan_rebind.argtypes = [c_void_p, POINTER(c_void_p), c_int64]

@@ -56,12 +56,8 @@ def _read_levels(name: str, levels: Any, level_start_index: Any, synchronize: bo
     if not synchronize and arrays.is_array(levels):
         shapes = arrays.read(f"{name}: levels", levels, address)
         if shapes.on_gpu:
-            starts = (
-                None
-                if level_start_index is None
-                else arrays.read(f"{name}: level_start_index", level_start_index, address)
-            )
-            return _Levels([], None, shapes, starts)
+            starts, where = level_start_index, f"{name}: level_start_index"
+            return _Levels([], None, shapes, None if starts is None else arrays.read(where, starts, address))
     return _Levels(flat_levels(name, levels), integers(f"{name}: level_start_index", level_start_index, c_int64))
 
 
@@ -226,10 +222,8 @@ def _prepare_backward(given: Given) -> Call:
     gradients: dict[str, arrays.Array | None] = {}
     for what, wanted, array in zip(sources, needed, written):
         where, source = f"{name}: gradient of {what}", inputs[what]
-        made = (
-            output(where, array, source, source.shape, source.dtype or "float32", given["stream"]) if wanted else None
-        )
-        gradients[f"grad_{what}"] = made
+        like = (source, source.shape, source.dtype or "float32", given["stream"])
+        gradients[f"grad_{what}"] = output(where, array, *like) if wanted else None
     pointers = MsDeformAttnGradients(*map(arrays.reference, gradients.values()))
     options, _ = _options(name, given, levels, address)
     value, *others = (byref(array.tensor) for array in inputs.values())

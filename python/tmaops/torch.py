@@ -123,11 +123,7 @@ def _register_fake(name: str) -> Callable:
 
 
 def _needs_gradient(arguments: Sequence[object]) -> bool:
-    if torch.is_grad_enabled():
-        for given in arguments:
-            if getattr(given, "requires_grad", False):
-                return True
-    return False
+    return torch.is_grad_enabled() and True in [getattr(given, "requires_grad", False) for given in arguments]
 
 
 _operators = {name: getattr(torch.ops.tmaops, name).default for name in _SCHEMAS}
@@ -138,9 +134,11 @@ _defaults = {
 }
 _names = {name: [argument.name for argument in operator._schema.arguments] for name, operator in _operators.items()}
 _functions: dict[str, Any] = {}  # the autograd.Function of each operator with a gradient
+_DEVICES = ("cpu", "cuda")  # that autocast knows: before torch 2.13 a compiled graph breaks where torch is asked
 _forward_ad = torch.autograd.forward_ad
 _functorch_level = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
+_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
 def _named(name: str, arguments: Sequence[Any]) -> dict[str, Any]:
@@ -164,9 +162,8 @@ def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tenso
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         if torch.onnx.is_in_onnx_export():
             return _definition(name)(*arguments, *options)
-        return operator(*arguments, *options)
-    usual = options == defaults  # torch needs time to convert each of them
-    passed = arguments if usual else arguments + options
+        return operator(*arguments, *_shortened(options, defaults))
+    passed = arguments if options == defaults else arguments + _shortened(options, defaults)
     try:
         if _watched():
             return operator(*passed)
@@ -179,6 +176,14 @@ def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tenso
         if named is None:
             raise
         raise named from None  # the words of torch's error may hold a whole array
+
+
+def _shortened(options: tuple[Any, ...], defaults: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The options up to the last one that is not at its default: torch needs time to convert each, in a compiled graph too."""
+    count = len(options)
+    while count and type(options[count - 1]) is type(defaults[count - 1]) and options[count - 1] == defaults[count - 1]:
+        count -= 1
+    return options[:count]
 
 
 def _definition(name: str) -> Callable:
@@ -226,7 +231,7 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
-            passed = arguments[:required] if arguments[required:] == options else arguments
+            passed = arguments[:required] + _shortened(arguments[required:], options)
             output = operator(*passed)
             keep = kept(passed)
             ctx.save_for_backward(*[given if isinstance(given, Tensor) else None for given in keep])
@@ -245,7 +250,7 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
                     f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad"
                 )
             return Gradient.apply(*arguments)
-        return operator(*arguments)
+        return operator(*given)
 
     _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
@@ -370,8 +375,10 @@ def _saved(name: str, ctx) -> dict[str, Any]:
 def _attention_gradient(ctx, grad):
     given, needs = _saved("ms_deform_attn", ctx), dict(zip(_names["ms_deform_attn"], ctx.needs_input_grad))
     offsets, logits, references = (given[what] for what in _torch_functions.STEPS)
-    # Made again: the forward pass keeps offsets and logits alone.
+    types, shape = (offsets.dtype, logits.dtype), logits.shape
+    # Made again: the forward pass keeps offsets and logits alone, which may be gone now (`_made_again`).
     given["sampling_locations"], given["attention_weights"], reach = _torch_functions.before_sampling(given)
+    offsets, logits = offsets if needs["reference_points"] else None, None
     # The location of a nearest pixel has no gradient: None, since zeros would be seen by weight decay and by DDP.
     located = (needs["sampling_locations"] or needs["reference_points"]) and given["sampling"] != "nearest"
     needed = {"value": needs["value"], "sampling_locations": located, "attention_weights": needs["attention_weights"]}
@@ -386,7 +393,7 @@ def _attention_gradient(ctx, grad):
     if given["softmax"] and needs["attention_weights"]:
         grads = found.pop("attention_weights").flatten(3)
         grads = torch.ops.aten._softmax_backward_data(grads, weights, -1, weights.dtype)
-        found["attention_weights"] = grads.view(logits.shape).to(logits.dtype)
+        found["attention_weights"] = grads.view(shape).to(types[1])
     if reach is not None and located:
         grads = found.pop("sampling_locations")
         if needs["reference_points"]:
@@ -394,7 +401,7 @@ def _attention_gradient(ctx, grad):
         if references.shape[-1] == 4:  # a box that is not finite is of points that are skipped
             reach = reach.where(reach.isfinite(), 0)
         if needs["sampling_locations"]:
-            found["sampling_locations"] = grads.mul_(reach).to(offsets.dtype)
+            found["sampling_locations"] = grads.mul_(reach).to(types[0])
     return tuple(found.get(what) for what in _names["ms_deform_attn"])
 
 
@@ -481,6 +488,9 @@ def _copy_pays(value: Tensor, locations: Tensor) -> bool:
     return 4 * locations.shape[1] * math.prod(locations.shape[3:-1]) >= _READS_THAT_PAY * value.shape[1]
 
 
+_STEPS_APART = {("cuda", torch.float32)}  # where compiled graphs are faster with steps in front of the plain kernel
+
+
 def ms_deform_attn(
     value: Tensor,
     levels: Tensor | Sequence[Sequence[int]],
@@ -543,16 +553,12 @@ def ms_deform_attn(
     else:
         options["level_start_index"] = level_start_index
     arguments = (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights)
-    if "softmax" in options and torch.compiler.is_compiling() and _steps_pay_apart(value):
+    compiles = "softmax" in options and torch.compiler.is_compiling()
+    if compiles and (value.device.type, value.dtype) in _STEPS_APART:
         made = _torch_functions.before_sampling({**_named("ms_deform_attn", arguments), **options})
         arguments = (*arguments[:2], *made[:2])
         options.update(softmax=False, reference_points=None)
     return _call("ms_deform_attn", arguments, options)
-
-
-def _steps_pay_apart(value: Tensor) -> bool:
-    """Whether a compiled graph takes less time with steps of its own in front of the plain kernel: encoders in f32."""
-    return value.is_cuda and value.dtype is torch.float32
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -750,7 +756,7 @@ def linear(
         (..., out_features).
     """
     kind = x.device.type
-    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+    if kind in _DEVICES and torch.is_autocast_enabled(kind):
         narrow = torch.get_autocast_dtype(kind)
         x, weight, bias = (
             tensor.to(narrow) if isinstance(tensor, Tensor) and tensor.dtype is not torch.float64 else tensor
@@ -836,6 +842,10 @@ for _name in ("ms_deform_attn", "ms_deform_attn_backward", "gemm"):
         register_flop_formula(getattr(torch.ops.tmaops, _kind))(functools.partial(_flops, _name))
 
 
+for _name in ("ms_deform_attn", "resample", "gemm", "linear"):
+    torch.fx.wrap(_name)  # a node of the graphs of torch.fx
+
+
 # --- what models are made of -----------------------------------------------------------------------------------------
 
 
@@ -851,7 +861,7 @@ class MSDeformAttnFunction:
 
 def _without_autocast(like: Tensor) -> contextlib.AbstractContextManager:
     kind = like.device.type
-    return torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else contextlib.nullcontext()
+    return torch.autocast(kind, enabled=False) if kind in _DEVICES else contextlib.nullcontext()
 
 
 def _is_plain_linear(layer: torch.nn.Module) -> bool:
@@ -865,13 +875,53 @@ def _is_plain_linear(layer: torch.nn.Module) -> bool:
     )
 
 
-def _projected(layer: torch.nn.Module, states: Tensor) -> Tensor:
-    """layer(states) as f32, or f64. A plain layer of 16 bits is computed in f32; every other is called, in its own type."""
-    own = next((parameter.dtype for parameter in layer.parameters() if parameter.is_floating_point()), torch.float32)
-    if own.itemsize == 2 and _is_plain_linear(layer):
-        weight, bias = layer.weight.float(), layer.bias.float()  # type: ignore[union-attr,operator]
-        return torch.nn.functional.linear(states.float(), weight, bias)
-    return layer(states.to(own)).to(torch.promote_types(own, torch.float32))
+def _projected(layers: Sequence[torch.nn.Module], states: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Each layer(states) as f32, or f64, behind what they keep of the states. Plain layers in 16 bits have sums in f32; every other is
+    called, in its own type."""
+    if states.is_cuda and all(map(_is_plain_linear, layers)) and not torch.onnx.is_in_onnx_export():
+        autocast = torch.is_autocast_enabled("cuda")
+        narrow = torch.get_autocast_dtype("cuda") if autocast else states.dtype
+        types = (narrow, torch.float32) if autocast else (narrow,)
+        if narrow.itemsize == 2 and all(layer.weight.dtype in types for layer in layers):
+            states = states.to(narrow)  # once: both layers keep it
+            return states, [linear(states, layer.weight, layer.bias, out_dtype=torch.float32) for layer in layers]
+    with _without_autocast(states):
+        states, made = states.to(torch.promote_types(states.dtype, torch.float32)), []
+        for layer in layers:
+            own = next((part.dtype for part in layer.parameters() if part.is_floating_point()), torch.float32)
+            if own.itemsize == 2 and _is_plain_linear(layer):
+                made.append(torch.nn.functional.linear(states.float(), layer.weight.float(), layer.bias.float()))
+            else:
+                made.append(layer(states.to(own)).to(torch.promote_types(own, torch.float32)))
+    return states, made
+
+
+_MANY = {"cuda": 1 << 20}  # values of a layer's output, from which on their memory is worth the work: those of encoders
+
+
+def _made_again(layers: Sequence[torch.nn.Module], states: Tensor, made: Sequence[Tensor]) -> Any:
+    """A context in which gradients keep no outputs `made` of plain layers where there are many: the backward pass makes them again of
+    `states`, which the layers keep anyway."""
+    few = made[0].numel() < _MANY.get(states.device.type, math.inf) or made[0].dtype.itemsize == 8
+    if few or torch.compiler.is_compiling() or not all(map(_is_plain_linear, layers)) or _hooks(True):
+        return contextlib.nullcontext()  # checkpoints and others want what is kept
+    kept_of = [(layer.weight, layer.bias, layer.weight._version) for layer in layers]
+    sources = {output.data_ptr(): (output.dtype, *kept) for output, kept in zip(made, kept_of)}
+
+    def unpack(kept: Any) -> Tensor:
+        if isinstance(kept, Tensor):
+            return kept
+        shape, (dtype, weight, bias, version) = kept
+        if weight._version != version:
+            raise RuntimeError("tmaops: a weight of the attention was modified in place before its backward pass")
+        with torch.no_grad(), _without_autocast(states):
+            call = torch.nn.functional.linear if dtype is states.dtype else functools.partial(linear, out_dtype=dtype)
+            return call(states, weight.to(states.dtype), bias.to(states.dtype)).view(shape)
+
+    def pack(tensor: Tensor) -> Any:
+        return (tensor.shape, source) if (source := sources.get(tensor.data_ptr())) else tensor
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
 
 
 class MSDeformAttn(torch.nn.Module):
@@ -938,14 +988,15 @@ class MSDeformAttn(torch.nn.Module):
         """
         value = self.value_proj(input_flatten).unflatten(-1, (self.n_heads, -1))
         grid = (*query.shape[:2], self.n_heads, self.n_levels, self.n_points)
-        with _without_autocast(query):  # 16 bits are too coarse for locations
-            states = query.to(torch.promote_types(query.dtype, torch.float32))  # once: both layers keep it
-            offsets = _projected(self.sampling_offsets, states).view(*grid, 2)
-            logits = _projected(self.attention_weights, states).view(grid)
+        layers = (self.sampling_offsets, self.attention_weights)
+        states, made = _projected(layers, query)  # in f32: 16 bits are too coarse for locations
         references = reference_points.expand(*grid[:2], self.n_levels, -1)
         steps: dict[str, Any] = {"softmax": True, "reference_points": references, "offset_scale": self.offset_scale}
         steps |= {"padding_mask": input_padding_mask, "level_start_index": input_level_start_index}
-        return self.output_proj(ms_deform_attn(value, input_spatial_shapes, offsets, logits, **steps))
+        offsets, logits = made[0].view(*grid, 2), made[1].view(grid)
+        with _made_again(layers, states, made):
+            output = ms_deform_attn(value, input_spatial_shapes, offsets, logits, **steps)
+        return self.output_proj(output)
 
 
 __all__ = ["Linear", "MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]

@@ -1,6 +1,7 @@
 """tmaops.torch: registration, gradients, compilation, and what is refused."""
 
 import copy
+import math
 import os
 import pathlib
 import shutil
@@ -704,7 +705,7 @@ def test_compiled_fused_calls_take_changing_sizes_without_recompiling(device, co
 def test_steps_that_a_compiled_graph_does_itself_give_the_same(device, components, monkeypatch):
     given = fused_inputs(device, torch.float32, components, 3)
     wanted = fused(*given)
-    monkeypatch.setattr(ops, "_steps_pay_apart", lambda value: True)
+    monkeypatch.setattr(ops, "_STEPS_APART", {(device, torch.float32)})
     torch._dynamo.reset()
     got = torch.compile(fused, fullgraph=True, backend="aot_eager")(*given)
     torch.testing.assert_close(got, wanted)
@@ -780,7 +781,7 @@ def test_the_module_keeps_locations_f32_under_autocast(device):
 
 
 @pytest.mark.parametrize("autocast", [False, True])
-def test_the_module_keeps_its_queries_in_f32_once(device, autocast):
+def test_the_module_keeps_its_queries_once(device, autocast):
     module = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3).to(device, None if autocast else torch.bfloat16)
     query, features = (torch.randn(2, n, 16, device=device).bfloat16() for n in (7, 36))
     references, kept = torch.rand(2, 7, 2, 2, device=device), {}
@@ -789,8 +790,50 @@ def test_the_module_keeps_its_queries_in_f32_once(device, autocast):
         torch.autocast(device, torch.bfloat16, enabled=autocast),
     ):
         module(query.requires_grad_(), references, features, LEVELS)
-    wide = [tensor for tensor in kept.values() if tensor.numel() == query.numel() and tensor.dtype is torch.float32]
-    assert len(wide) == 1 and (wide[0].view_as(query) == query).all()
+    queries = [x for x in kept.values() if x.numel() == query.numel() and (x.view_as(query) == query).all()]
+    assert [x.dtype for x in queries] == [torch.bfloat16 if device == "cuda" else torch.float32]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_offsets_of_many_queries_are_made_again(device, dtype, monkeypatch):
+    torch.manual_seed(0)
+    module = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3).to(device, dtype)
+    query, features = (torch.randn(2, n, 16, device=device, dtype=dtype) for n in (7, 36))
+    references, gradients, made = torch.rand(2, 7, 2, 2, device=device), {}, []
+    linear = torch.nn.functional.linear
+    for many in (math.inf, 1):
+        monkeypatch.setitem(ops._MANY, device, many)
+        output = module(query, references, features, LEVELS)
+        monkeypatch.setattr(torch.nn.functional, "linear", lambda *args: made.append(many) or linear(*args))
+        output.float().square().sum().backward()
+        monkeypatch.undo()
+        gradients[many] = [parameter.grad for parameter in module.parameters()]
+        module.zero_grad()
+    assert device == "cuda" or made == [1, 1]
+    for mine, theirs in zip(gradients[1], gradients[math.inf]):
+        torch.testing.assert_close(mine, theirs)
+    monkeypatch.setitem(ops._MANY, device, 1)
+    output = module(query, references, features, LEVELS)
+    with torch.no_grad():
+        module.sampling_offsets.weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified in place"):
+        output.float().sum().backward()
+    monkeypatch.setitem(ops._MANY, device, 1)
+    with torch.autograd.graph.save_on_cpu():  # other hooks have what is kept
+        module(query, references, features, LEVELS).float().sum().backward()
+
+
+def test_a_compiled_graph_names_no_options_at_their_defaults(device):
+    calls = []
+
+    def backend(graph, _):
+        calls.extend(len(node.args) + len(node.kwargs) for node in graph.graph.nodes if "tmaops" in str(node.target))
+        return graph
+
+    value, locations, weights = inputs(device, torch.float32)
+    torch.compile(lambda: ops.ms_deform_attn(value, LEVELS, locations, weights), backend=backend)()
+    torch.compile(lambda: ops.ms_deform_attn(value, LEVELS, locations, weights, softmax=True), backend=backend)()
+    assert calls == [4, 8]
 
 
 def _train(rank, file, results):

@@ -110,6 +110,17 @@ def test_levels_that_a_trace_reads_from_shapes_are_numbers():
     torch.testing.assert_close(traced(torch.zeros(6, 5), value), ops.ms_deform_attn(value, LEVELS, locations, weights))
 
 
+def test_a_graph_of_torch_fx_holds_the_functions_whole():
+    value, locations, weights = (tensor.detach() for tensor in inputs("cpu"))
+    traced = torch.fx.symbolic_trace(
+        lambda *given: ops.linear(ops.ms_deform_attn(given[0], LEVELS, *given[1:]), given[0])
+    )
+    assert [node.target for node in traced.graph.nodes if node.op == "call_function"][-2:] == [
+        ops.ms_deform_attn,
+        ops.linear,
+    ]
+
+
 @pytest.mark.parametrize("gradients", [False, True])
 def test_meta_and_fake_tensors_need_no_gradients(gradients):
     given = [tensor.detach().requires_grad_(gradients) for tensor in inputs("cpu")]

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tmaops import torch as ops
 from tmaops.compat._attention import Levels, attention, pairs
 from tmaops.compat._replacing import Replacements
 
@@ -53,13 +54,15 @@ def _layer_forward(self: Any, hidden_states: Tensor, attention_mask: Tensor | No
         states = states.to(torch.get_autocast_dtype(states.device.type))
     value = self.value_proj(given["encoder_hidden_states"]).unflatten(-1, (self.n_heads, -1))
     grid = (*states.shape[:2], self.n_heads, self.n_levels, self.n_points)
-    offsets, logits = self.sampling_offsets(states).view(*grid, 2), self.attention_weights(states).view(grid)
+    layers = (self.sampling_offsets, self.attention_weights)
+    made = [layer(states) for layer in layers]
+    offsets, logits = made[0].view(*grid, 2), made[1].view(grid)
     references = given["reference_points"].expand(*grid[:2], self.n_levels, -1)
     mask = None if attention_mask is None else ~attention_mask
     shapes = given["spatial_shapes" if given.get("spatial_shapes_list") is None else "spatial_shapes_list"]
-    output = attention(
-        value, pairs(shapes), offsets, logits, softmax=True, reference_points=references, padding_mask=mask
-    )
+    steps = {"softmax": True, "reference_points": references, "padding_mask": mask}
+    with ops._made_again(layers, states, made):
+        output = attention(value, pairs(shapes), offsets, logits, **steps)
     return self.output_proj(output), logits.detach().flatten(3).softmax(-1).view(grid)
 
 
