@@ -267,8 +267,8 @@ def ended(process):
     process.kill()  # one that has no group of its own yet
 
 
-def measured(tasks, options):
-    """The rows of each task, in turn. Tasks are checked together and timed alone."""
+def measured(tasks, options, work=work):
+    """The rows of each task, in turn. Tasks are checked together and timed alone; `work` is what a process does for one."""
     context = multiprocessing.get_context("spawn")
     workers = []
     for place, task in enumerate(tasks):
@@ -308,6 +308,12 @@ def measured(tasks, options):
     finally:  # Python would wait for those that are left when the run is interrupted
         for _, process, _ in workers:
             ended(process)
+
+
+def share_processors(jobs):
+    """For so many processes that compile at the same time; each has others that compile kernels."""
+    if jobs > 1:
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(2, 2 * (os.cpu_count() or 1) // jobs)))
 
 
 def machine(device):
@@ -392,8 +398,8 @@ def main():
         )
     options.failed = []
     options.jobs = min(options.jobs, len(steps))
-    if options.jobs > 1:  # each process has others that compile kernels
-        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(2, 2 * (os.cpu_count() or 1) // options.jobs)))
+    share_processors(options.jobs)
+    os.environ.setdefault("TORCHINDUCTOR_UNIQUE_KERNEL_NAMES", "0")  # what both ways run is then compiled once
     document = {
         "schema": 1,
         "status": "incomplete",
@@ -419,9 +425,9 @@ def main():
                         f"{row['case']:28} {row['step']:10} {row['dtype']:5} {row['mode']:11} {row['implementation']:7} {shown}",
                         file=sys.stderr,
                     )
-                write(document, rows, options.output)
+                write(document, rows.values(), options.output)
     document["status"] = "incomplete" if options.failed else "complete"
-    write(document, rows, options.output)
+    write(document, rows.values(), options.output)
     return 1 if options.failed else 0
 
 
@@ -437,8 +443,8 @@ def identity(row):
 
 
 def write(document, rows, path):
-    cases = list(dict.fromkeys(row["case"] for row in rows.values()))
-    ordered = sorted(rows.values(), key=lambda row: (cases.index(row["case"]), row["step"]))
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    ordered = sorted(rows, key=lambda row: (cases.index(row["case"]), row.get("step", "")))
     head = json.dumps(document, indent=2)[:-2]
     lines = ",\n".join("    " + json.dumps(row) for row in ordered)
     path.parent.mkdir(parents=True, exist_ok=True)
