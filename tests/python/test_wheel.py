@@ -144,6 +144,9 @@ CLIENT = """\
 import numpy as np
 import numpy.typing as npt
 import tmaops
+import tmaops.compat.detr as detr
+import tmaops.compat.mmcv as mmcv
+import tmaops.compat.transformers as compat
 import tmaops.torch as ops
 import torch
 from tmaops import Error, Plan
@@ -173,6 +176,14 @@ gradient = tmaops.ms_deform_attn_backward(tensor, a, a, tensor, a)[1]
 assert gradient is not None
 kind: Floats = gradient
 summed: torch.Tensor = ops.resample(tensor, tensor, tensor, outside="nan") + ops.gemm(tensor, tensor, activation="silu")
+layer: torch.nn.Module = ops.Linear(4, 4, activation="relu") if summed.sum() > 0 else ops.MSDeformAttn(16, n_levels=1)
+patched: list[str] = compat.patch() + compat.patch(layer) + detr.patch() + mmcv.patch()
+compat.unpatch()
+used: dict[str, str] = tmaops.compat.active()
+sampled: torch.Tensor = mmcv.multi_scale_deformable_attn_pytorch(tensor, tensor, tensor, tensor)
+sampled += ops.MSDeformAttnFunction.apply(tensor, tensor, tensor, tensor, tensor) + ops.linear(tensor, tensor)
+collated: dict[str, object] = tmaops.data.Resample(hz=30)([{"time": a}])
+stepped: dict[str, Floats] = tmaops.data.ResampleStep(hz=30)({"time": a})
 """
 # Each is refused by the type checker.
 WRONG = (
