@@ -252,17 +252,17 @@ void access(const void* pointer, std::uint32_t bytes, const Access& how, const v
   if (self->fiber.on_stack(pointer)) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const char* does = writes ? "writes " : "reads ";
-  const auto check_alignment = [&](const std::string& what) {
-    if (how.aligned && address % bytes != 0)
-      report(Rule::misaligned, "it " + std::string(does) + std::to_string(bytes) + " bytes at once at " + what, place);
+  const auto report_misaligned = [&](const std::string& what) {
+    report(Rule::misaligned, "it " + std::string(does) + std::to_string(bytes) + " bytes at once at " + what, place);
   };
+  const bool misaligned = how.aligned && address % bytes != 0;
   if (address - reinterpret_cast<std::uintptr_t>(shared_windows()) < kMostBlocks * kWindowBytes) {
     const Place at = place_of(pointer);
     if (at.block == nullptr || !inside_shared(*at.block, at.address, bytes)) {
       report(Rule::outside_shared, "it " + std::string(does) + shared_extent(at.address, bytes), place);
       return;
     }
-    check_alignment(spot(at.address));
+    if (misaligned) report_misaligned(spot(at.address));
     const Accessor who{.name = "it", .by_warp = how.by_warp, .place = place};
     if (writes) {
       check_write(*at.block, at.address, bytes, who);
@@ -275,7 +275,7 @@ void access(const void* pointer, std::uint32_t bytes, const Access& how, const v
     return;
   }
   if (is_global(pointer)) {
-    check_alignment("an address of global memory that is no multiple of that");
+    if (misaligned) report_misaligned("an address of global memory that is no multiple of that");
     if (const std::string wrong = outside_global(pointer, bytes); !wrong.empty())
       report(Rule::outside_global, "it " + std::string(does) + std::to_string(bytes) + " bytes, " + wrong, place);
     else

@@ -2,6 +2,7 @@
 // whose elements are 1, 2, 3 and so on. A store writes such a tile.
 
 #include "core/cuda_launch.hpp"
+#include "core/device_info.hpp"
 #include "device/bulk_copy.cuh"
 #include "device/fence.cuh"
 #include "device/shared_memory.cuh"
@@ -21,7 +22,6 @@ constexpr int kColumns = 64, kRows = 64, kElements = kColumns * kRows;
 constexpr int kX = 8, kY = 3;
 constexpr std::uint32_t kBytes = kElements * 2;
 constexpr std::uint16_t kPoison = 0xAAAA;
-constexpr int kManyBlocks = 2048;  // enough that a race shows
 
 enum class FaultId {
 #define TMAOPS_FAULT(name, expected, text) name,
@@ -214,9 +214,11 @@ std::string run_load() {
 
 template <FaultId fault>
 std::string run_store() {
-  Numbers out(static_cast<std::size_t>(kManyBlocks) * kElements);
-  launch_kernel<store_kernel<fault>>("probe", {.grid = kManyBlocks, .block = kThreads}, nullptr,
-                                     map_of(out, kColumns, std::int64_t{kManyBlocks} * kRows));
+  const auto blocks =
+      static_cast<unsigned>(16 * cuda_device_info({DeviceType::cuda, 0}).multiprocessors);  // a race shows
+  Numbers out(std::size_t{blocks} * kElements);
+  launch_kernel<store_kernel<fault>>("probe", {.grid = blocks, .block = kThreads}, nullptr,
+                                     map_of(out, kColumns, std::int64_t{blocks} * kRows));
   if (const std::string error = launch_error(); !error.empty()) return error;
   Tally tally;
   const auto got = out.values();
