@@ -62,7 +62,7 @@ def _joined(arguments: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tmaops dataset", description="Data sets of episodes: resample them, look at them."
+        "tmaops dataset", description="Data sets of episodes: resample them, look at them."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -17,7 +17,6 @@ NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 SAID = "time_unit"  # under this name a data set that was made here says the unit of its times
 UNIT = "the unit of the times (--time-unit)"
 PICKED = ("previous", "next", "nearest")  # modes that take a row as it is
-NANO = {"time": "time", "time_unit": "ns", "outside": "hold"}  # how the library is given times in nanoseconds
 FURTHEST = 2**63 - 1
 ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
@@ -39,7 +38,13 @@ def units_said(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _has_unit(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind)
+
+
+def whole(column: pa.ChunkedArray) -> np.ndarray:
+    """Timestamps, durations and times of a day as int64 of their unit."""
+    column = column.cast(pa.int32()) if pa.types.is_time32(column.type) else column
+    return column.cast(pa.int64()).to_numpy()
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -57,23 +62,26 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)
     kind = column.type
-    if is_text(kind):
-        return _of_text(column, where) if unit is None else _of_decimals(column, NANOSECONDS[unit], where)
+    if is_text(kind) and unit is None:
+        return _of_text(column, where)
+    if is_text(kind) or pa.types.is_decimal(kind):
+        return _of_decimals(column, NANOSECONDS[unit], where)
     if pa.types.is_floating(kind):
-        # f64 holds the product of a float32 exactly. Of a float64 it cannot hold every nanosecond since 1970: longdouble can.
-        exact, scale = np.longdouble if pa.types.is_float64(kind) else np.float64, 1
-        ticks = column.to_numpy().astype(exact) * NANOSECONDS[unit or "s"]
-        if not np.isfinite(ticks).all():
+        values, scale = column.to_numpy().astype(np.float64), NANOSECONDS[unit or "s"]
+        if not np.isfinite(values).all():
             raise Refused(where, "a timestamp that is not finite", "finite timestamps")
-        ticks = np.rint(ticks)
+        ticks = np.trunc(values)
+        part = (values - ticks) * scale  # as the library rounds it
+        rest = part - np.trunc(part)
+        beside = (part - rest).astype(np.int64) + (rest >= 0.5) - (rest <= -0.5)
     elif _has_unit(kind) or pa.types.is_integer(kind):
-        scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
-        ticks = (column.cast(pa.int64()) if _has_unit(kind) else column).to_numpy()
+        scale, beside = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"], 0
+        ticks = whole(column) if _has_unit(kind) else column.to_numpy()
     else:
         raise Refused(where, f"{kind}", "numbers, Arrow timestamps or ISO 8601 text")
     if ticks.size and (ticks.max() > FURTHEST // scale or ticks.min() < -(FURTHEST // scale)):
         raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
-    return ticks.astype(np.int64) * scale
+    return ticks.astype(np.int64) * scale + beside
 
 
 def _of_text(column: pa.ChunkedArray, where: str) -> np.ndarray:
@@ -123,8 +131,11 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: 
     if pa.types.is_floating(kind):
         seconds = targets.astype(np.longdouble) / NANOSECONDS[unit or "s"]
         return pa.array(seconds.astype(kind.to_pandas_dtype()), type=kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([round(Decimal(target) / NANOSECONDS[unit], kind.scale) for target in targets.tolist()], kind)
     scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
-    return pa.array((targets + scale // 2) // scale, type=pa.int64()).cast(kind)
+    made = pa.array((targets + scale // 2) // scale, type=pa.int64())
+    return (made.cast(pa.int32()) if pa.types.is_time32(kind) else made).cast(kind)
 
 
 def rate(text: str | int | float | Fraction) -> Fraction:
@@ -166,6 +177,12 @@ class Episodes:
         return np.cumsum(self.rows) - self.rows
 
     @property
+    def asked(self) -> dict[str, Any]:
+        """The targets as the library takes them."""
+        own = {"offsets": np.append(0, np.cumsum(self.rows)), "target_offsets": np.append(0, np.cumsum(self.counts))}
+        return own | {"times": _recording.column("time", self.targets), "times_unit": "ns", "outside": "hold"}
+
+    @property
     def around(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows at or before and at or after each target; both clamped."""
         return self.taken("previous"), self.taken("next")
@@ -187,7 +204,18 @@ class Episodes:
             rows[np.cumsum(self.counts)[has] - 1] = (self.begins + self.rows - 1)[has]
             return rows
         if not self._taken and self.targets.size:
-            self._taken |= _rows_of(self)
+            given = [
+                _recording.column("time", self.times),
+                *(_recording.rows(each, self.times.size) for each in PICKED),
+            ]
+            own = {
+                "mode": [f"{each}={each}" for each in PICKED],
+                "duplicates": "last",
+                "time": "time",
+                "time_unit": "ns",
+            }
+            made = _recording.resample(given, **own, **self.asked)
+            self._taken |= {each.name: each.values for each in made.arrays}
         return self._taken[mode] if self.targets.size else self.targets
 
 
@@ -219,13 +247,12 @@ class Grid:
         """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
         if not rows.all():
             raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
-        asked = {"start": self.start, "end": self.end, "align": self.align, "snap": self.snap}
-        asked |= {"duplicates": self.duplicates, "offsets": _offsets(rows)}
-        where = names[0] if len(names) == 1 else None
+        asked = {"start": self.start, "end": self.end, "align": self.align, "snap": self.snap, "hz": float(self.hz)}
+        asked |= {"offsets": np.append(0, np.cumsum(rows)), "duplicates": self.duplicates}
+        asked |= {"time_unit": "ns", "outside": "hold"}
         try:
-            made = _recording.resample(
-                [_recording.column("time", times)], hz=float(self.hz), where=where, **NANO, **asked
-            )
+            where = None if names[1:] else names[0]
+            made = _recording.resample([_recording.column("time", times)], where=where, **asked)
         except Error as error:
             if error.got != "no target":
                 raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
@@ -252,26 +279,6 @@ def places(counts: np.ndarray) -> np.ndarray:
     """0, 1, ... in each of N episodes of so many rows, one after the other."""
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) - np.repeat(begins, counts)
-
-
-def _offsets(counts: np.ndarray) -> np.ndarray:
-    return np.append(0, np.cumsum(counts))
-
-
-def _rows_of(episodes: Episodes) -> dict[str, np.ndarray]:
-    """The rows that the targets of episodes take, by mode."""
-    rows = [_recording.rows(mode, episodes.times.size) for mode in PICKED]
-    made = _recording.resample(
-        [_recording.column("time", episodes.times), *rows],
-        **NANO,
-        mode=[f"{mode}={mode}" for mode in PICKED],
-        times=_recording.column("time", episodes.targets),
-        times_unit="ns",
-        offsets=_offsets(episodes.rows),
-        target_offsets=_offsets(episodes.counts),
-        duplicates="last",
-    )
-    return {each.name: each.values for each in made.arrays if each.name in PICKED}
 
 
 def frame_times(

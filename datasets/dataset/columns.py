@@ -1,12 +1,14 @@
 """Resampling the columns of episodes, from Arrow to Arrow."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import tmaops
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.rules import Rule, Rules, compute
-from tmaops.dataset.tables import flat, one, real_numbers
+from tmaops.dataset.tables import flat, one, real_numbers, shape_of
 
 ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
 
@@ -19,22 +21,28 @@ def list_array(values: pa.Array, offsets: np.ndarray, kind: pa.DataType, missing
     return made.from_arrays(pa.array(offsets, pa.int64() if large else pa.int32()), values, type=kind, mask=mask)
 
 
-def like(numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None) -> pa.Array:
-    """Numbers (T, channels) as an Arrow array of the type that the column has; null where `missing`."""
+def like(
+    numbers: np.ndarray, kind: pa.DataType, missing: np.ndarray | None, shape: tuple[int, ...] | None = None
+) -> pa.Array:
+    """Numbers (T, channels) as an Arrow array of the type that the column has; null where `missing`. shape: of a row's lists."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, like(numbers, kind.storage_type, missing, shape))
     if not pa.types.is_nested(kind):
+        if pa.types.is_decimal(kind):
+            return pa.array(np.round(numbers[:, 0], kind.scale), mask=missing, from_pandas=True).cast(kind)
         return pa.array(numbers[:, 0], type=kind, mask=missing)
-    values = pa.array(numbers.reshape(-1), type=kind.value_type)
+    size, *rest = shape or numbers.shape[1:]
+    values = like(numbers.reshape(len(numbers) * size, -1), kind.value_type, None, tuple(rest))
     if pa.types.is_fixed_size_list(kind):
         return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=None if missing is None else pa.array(missing))
-    return list_array(values, np.arange(len(numbers) + 1) * numbers.shape[1], kind, missing)
+    return list_array(values, np.arange(len(numbers) + 1) * size, kind, missing)
 
 
 def _on_gpu(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) -> dict[str, np.ndarray]:
     """compute() through torch, for modes that the operator has."""
     import torch
 
-    made = {}
-    offsets, target_offsets = (np.append(0, np.cumsum(counts)) for counts in (episodes.rows, episodes.counts))
+    made, asked = {}, episodes.asked
     for names in rules.together(numbers):
         values = np.concatenate([numbers[name] for name in names], axis=1)
         groups = rules[names[0]].parts if len(names) == 1 else ((0, values.shape[1], "slerp"),)
@@ -42,8 +50,8 @@ def _on_gpu(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
         result = tmaops.resample(
             *(torch.from_numpy(np.array(array)).to("cuda") for array in given),
             groups=[tuple(group) for group in groups],
-            source_offsets=offsets,
-            target_offsets=target_offsets,
+            source_offsets=asked["offsets"],
+            target_offsets=asked["target_offsets"],
             duplicates="last",
         )
         parts = np.split(result.cpu().numpy(), np.cumsum([numbers[name].shape[1] for name in names])[:-1], axis=1)
@@ -63,21 +71,16 @@ def compute_columns(
         made = compute(here, rules, episodes) if here else {}
         return made | (_on_gpu({name: numbers[name] for name in there}, rules, episodes) if there else {})
     except tmaops.Error as error:
-        together = rules.together(numbers)
-        for names in together if len(together) > 1 and len(episodes.names) == 1 else ():  # to name the column
-            compute_columns({name: numbers[name] for name in names}, rules, episodes)
-        where = f"{episodes.names[0]}: column '{next(iter(numbers))}'"
-        raise Refused(where, error.got, error.needed) from error
+        column = re.search(r"\bc(\d+)\b", error.where)
+        name = [*here, *numbers][int(column[1]) if column else 0]
+        raise Refused(f"{episodes.names[0]}: column '{name}'", error.got, error.needed) from error
 
 
 def _numbers(column: pa.ChunkedArray, rule: Rule, null: np.ndarray, where: str) -> np.ndarray:
     """A column of numbers as (S, channels); where there are none NaN, and of a quaternion what has a norm."""
-    made = real_numbers(column.drop_null() if column.null_count else column, where)
-    if column.null_count:
-        own = column.is_valid().to_numpy()
-        made, there = np.zeros((own.size, made.shape[1]), made.dtype), made
-        made[own] = there
+    made = real_numbers(column, where)
     if null.any():
+        made = made.copy()
         made[null] = 1 if any(part.mode == "slerp" for part in rule.parts) else np.nan
     return made
 
@@ -109,7 +112,7 @@ def _computed(
         if name in missing:
             own = missing[name] | np.isnan(values).any(axis=1)
             own = own if empty is None else own | empty
-        made[name] = like(values, columns[name].type, own)
+        made[name] = like(values, columns[name].type, own, shape_of(columns[name]))
     return made
 
 

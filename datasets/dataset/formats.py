@@ -247,16 +247,11 @@ RECORDED = _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd")
 ONE_RECORDING = _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum")
 
 TABLES = "episode_column time_column time_unit"
+ALL_OF_THEM = f"topics times {TABLES}"
 
 #: The formats, the surest first.
 KINDS = [
-    Kind(
-        "LeRobot data set",
-        lambda at: (at / "meta" / "info.json").is_file(),
-        "lerobot",
-        "LeRobot",
-        without=f"topics times {TABLES}",
-    ),
+    Kind("LeRobot data set", lambda at: (at / "meta/info.json").is_file(), "lerobot", "LeRobot", without=ALL_OF_THEM),
     Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr", without="topics times episode_column"),
     Kind("a folder of Zarr stores", lambda at: at.is_dir() and any(at.glob("*.zarr*")), mend=ONE_STORE),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),

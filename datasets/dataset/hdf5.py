@@ -122,8 +122,8 @@ class Demonstration(Part):
 
     def known(self) -> list[Known]:
         """What its datasets say of themselves."""
-        arrays = {path: self.arrays[path] for path in self.sampled}
-        return [known_of(p, a, max(1, min(FIRST_ROWS, FIRST_BYTES // row_bytes(a)))) for p, a in arrays.items()]
+        rows = {path: max(1, min(FIRST_ROWS, FIRST_BYTES // row_bytes(self.arrays[path]))) for path in self.sampled}
+        return [known_of(path, self.arrays[path], rows[path]) for path in rows]
 
     def make(self, made: h5py.Group, rules: Rules) -> None:
         """Writes the demonstration at its targets."""

@@ -169,7 +169,8 @@ class _Walk:
         self.at = self._base
 
     def message(self, kind: str, stop_early: bool = False) -> Message:
-        fields, made = self._owner.fields(kind), Message(kind)
+        fields, made = self._owner.fields(kind), Message()
+        made.kind = kind
         last = max((i for i, (_, desc) in enumerate(fields) if self._owner.wants(desc)), default=-1)
         for index, (name, desc) in enumerate(fields):
             if stop_early and index > last:

@@ -390,6 +390,4 @@ def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
         inner = inner.value_type
     if pa.types.is_integer(inner) or pa.types.is_boolean(inner):
         values = np.rint(values).astype(inner.to_pandas_dtype())
-    if inner == kind:
-        return pa.array(values.reshape(-1), type=kind)
-    return like(values, kind, None) if kind.value_type == inner else pa.array(values.tolist(), type=kind)
+    return like(values.reshape(len(values), -1), kind, None, values.shape[1:])

@@ -48,9 +48,7 @@ class Leaf(NamedTuple):
 class Message(dict):
     """A message of ROS, of this type."""
 
-    def __init__(self, kind: str):
-        super().__init__()
-        self.kind = kind
+    kind = ""
 
 
 @dataclass
@@ -87,10 +85,8 @@ class Messages:
         transforms = message.get("transforms")
         if "child_frame_id" in message and "parent_frame_id" in message:
             transforms = [message]
-        are_frames = isinstance(transforms, list) and all(
-            isinstance(t, dict) and "child_frame_id" in t for t in transforms
-        )
-        if transforms and are_frames:
+        listed = transforms if isinstance(transforms, list) else []
+        if listed and all(isinstance(each, dict) and "child_frame_id" in each for each in listed):
             for transform in transforms:
                 parent = transform.get("parent_frame_id", transform.get("header", {}).get("frame_id", ""))
                 parent, child, fields = _quoted(str(parent)), _quoted(str(transform["child_frame_id"])), {}
@@ -155,9 +151,8 @@ def _names_in(message: dict) -> list[str] | None:
     """The names of the elements of the lists in a message."""
     for name in NAMES_OF_ELEMENTS:
         names = message.get(name)
-        if isinstance(names, list) and names and all(isinstance(n, str) for n in names):
-            if len(set(names)) == len(names):
-                return names
+        if isinstance(names, list) and all(isinstance(n, str) for n in names) and len(set(names)) == len(names) > 0:
+            return names
     return None
 
 
@@ -167,11 +162,10 @@ def _stamp_of(message: dict) -> tuple[Any, Any] | None:
     inside = header.get("stamp") if isinstance(header, dict) else None
     for value in (inside, message.get("stamp"), message.get("timestamp")):
         if isinstance(value, dict):
-            found = [
-                next((value[n] for n in names if isinstance(value.get(n), (int, Leaf))), None)
-                for names in (SECONDS, FRACTIONS)
-            ]
-            seconds, fraction = found
+            numbers = {name: each for name, each in value.items() if isinstance(each, (int, Leaf))}
+            seconds, fraction = (
+                next((numbers[n] for n in names if n in numbers), None) for names in (SECONDS, FRACTIONS)
+            )
             there = seconds is not None and fraction is not None
             if there and (isinstance(seconds, Leaf) or abs(seconds) < 2**33 and 0 <= fraction < 10**9):
                 return seconds, fraction

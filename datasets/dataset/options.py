@@ -99,9 +99,7 @@ class Options:
         return int(hz) if hz.denominator == 1 else float(hz)
 
     def in_order(self, times: np.ndarray, rows: np.ndarray, stream: str = ".") -> tuple[np.ndarray, np.ndarray | None]:
-        """The times (S) when samples of N episodes of so many rows were taken, in order where that was asked for, and the rows
-        that have them; None where they stay as they are.
-        """
+        """Times (S) when samples of N episodes were taken, sorted on demand, and the rows that have them, or None."""
         order = np.lexsort((times, np.repeat(np.arange(rows.size), rows))) if self.sort else None
         if order is not None and (order[1:] > order[:-1]).all():
             order = None

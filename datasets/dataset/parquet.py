@@ -129,9 +129,8 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
     elif layout.first_flags:
         note = f"episodes: begin where '{layout.first_flags}' is true"
     decided, said = _decide(first, known, np.append(begins, first.num_rows), layout, options, file.schema_arrow)
-    if layout.time and not (
-        layout.lists or layout.episode or layout.first_flags or options.sort or options.duplicates == "last"
-    ):
+    alone = not (layout.lists or layout.episode or layout.first_flags)
+    if layout.time and alone and not options.sort and options.duplicates == "error":
         _check_one_episode(first, layout)
     return layout, decided._replace(notes=[said, note, *decided.notes])
 
@@ -142,10 +141,7 @@ def _check_one_episode(first: pa.Table, layout: Layout) -> None:
     found = np.flatnonzero(times[1:] <= times[:-1]) + 1
     for name in layout.data(first.column_names) if found.size else []:
         column = tables.one(first.column(name))
-        kind = column.type
-        if column.null_count or not (
-            pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        ):
+        if column.null_count or not (pa.types.is_integer(column.type) or clock.is_text(column.type)):
             continue
         values = column.dictionary_encode()
         order = np.argsort(values.indices.to_numpy(), kind="stable")
@@ -302,7 +298,6 @@ class ParquetTables(Format):
             steps, counts = layout.steps(rows, runs)
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
             episodes = options.grid.episodes(times, counts, runs.labels)
-            targets = episodes.counts
             if options.max_gap:
                 stiff = pa.schema([schema.field(name) for name in layout.data(schema.names)])
                 check_gaps(stiff, episodes, options.max_gap_ns())
@@ -314,10 +309,10 @@ class ParquetTables(Format):
                 with plan.failed.named(str(runs.names[0])):
                     raise error
             return
-        plan.count("", int(counts.sum()), int(targets.sum()))
+        plan.count("", int(counts.sum()), int(episodes.counts.sum()))
         plan.inexact += odd
-        if targets.any():
-            yield Runs(runs.names, runs.first, runs.rows, targets)[np.flatnonzero(targets)]
+        if episodes.counts.any():
+            yield Runs(runs.names, runs.first, runs.rows, episodes.counts)[np.flatnonzero(episodes.counts)]
 
     def _check_once(self, found: list[tuple[str, Path, Runs]], plan: Plan) -> None:
         """Refuses, or leaves out of all but the first, an episode in several files."""
@@ -338,10 +333,8 @@ class ParquetTables(Format):
 
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
-        resampler, runs = (
-            self.resampler(source, options, unit),
-            Runs(unit.episodes, **tables.unpacked(unit.task["runs"])),
-        )
+        resampler = self.resampler(source, options, unit)
+        runs = Runs(unit.episodes, **tables.unpacked(unit.task["runs"]))
         layout = resampler.layout
         says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if layout.unit and not layout.fps else {}
         tables.map_runs(path, target, runs, resampler, resampler.columns, says)

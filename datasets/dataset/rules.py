@@ -25,6 +25,9 @@ ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")
 #: Modes over the interval of a target.
 INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
 
+#: Why the library takes rows as they are.
+WHOLE = {"integers", "booleans", "elements of another type", "text", "times"}
+
 #: Numbers of video frames, beside names that end with _frame.
 FRAMES = ("frame_index", "image_index", "video_index")
 
@@ -217,10 +220,7 @@ def find_time(
     """
     if name is not None and name not in arrays:
         raise Refused("time", repr(name), "one of " + ", ".join(arrays))
-    known = [
-        Known(each, str(values.dtype), 1 if values.dtype.kind == "f" else None, values)
-        for each, values in arrays.items()
-    ]
+    known = [Known(each, str(v.dtype), 1 if v.dtype.kind == "f" else None, v) for each, v in arrays.items()]
     try:
         found = decide(known, {}, time=name, unit=unit, units=units) if known else None
         return found and found.time | {"warnings": [said for said in found.warnings if "[unit_ambiguous]" in said]}
@@ -327,13 +327,7 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
         return Rule((Part(0, known.channels, "previous"),), "an image or a scan")
     last = known.name.lower().replace("/", ".").split(".")[-1]
     reasons = dict.fromkeys(reason for *_, reason in parts)
-    if known.channels is None and reasons.keys() <= {
-        "integers",
-        "booleans",
-        "elements of another type",
-        "text",
-        "times",
-    }:
+    if known.channels is None and reasons.keys() <= WHOLE:
         if "int" in known.kind and last.split("_")[-1] in ("frame", "frames") or last in FRAMES:
             return Rule((Part(0, 1, "nearest"),), "the number of a video frame by its name")
         if last.split("_")[-1] in EVENTS and known.kind.startswith(("list", "large_list")):
@@ -362,13 +356,6 @@ def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
     if key not in _decided:  # the modes say all, so that one row is enough
         one = [column._replace(values=column.values[:1], shape=(1, *column.shape[1:])) for column in columns]
         _decided[key] = _recording.Rules(one, mode=modes, time="time", time_unit="ns", duplicates="last")
-    result = _decided[key].resample(
-        columns,
-        offsets=np.append(0, np.cumsum(episodes.rows)),
-        times=_recording.column("time", episodes.targets),
-        times_unit="ns",
-        target_offsets=np.append(0, np.cumsum(episodes.counts)),
-        outside="hold",
-    )
+    result = _decided[key].resample(columns, **episodes.asked)
     found = {each.source: each.values for each in result.arrays}
     return {name: found[i].reshape(episodes.targets.size, -1) for i, name in enumerate(numbers, 1)}

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -272,57 +273,81 @@ def is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """What an extension type, such as a tensor, is stored as."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
 def _channels(kind: pa.DataType) -> int | None:
-    """Channels of a column of real numbers: 1 for a scalar, n for a list of n. 0: a list of any length. None: not real."""
-    if pa.types.is_floating(kind):
-        return 1
-    if pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type):
-        return kind.list_size
-    return 0 if is_list(kind) and pa.types.is_floating(kind.value_type) else None
+    """Numbers in a row of a column of real numbers: 1 for a scalar, n for a list of n, also of lists. 0: lists of any length.
+    None: not real.
+    """
+    kind, count = plain_type(kind), 1
+    while is_list(kind) or pa.types.is_fixed_size_list(kind):
+        kind, count = kind.value_type, count * getattr(kind, "list_size", 0)
+    return count if pa.types.is_floating(kind) or pa.types.is_decimal(kind) and kind.scale > 0 else None
+
+
+def shape_of(column: pa.ChunkedArray | pa.Array) -> tuple[int, ...]:
+    """The extents of a row of lists by the first one; () of everything else."""
+    first = next((value for value in column if value.is_valid), None) if _channels(column.type) is not None else None
+    value, shape = None if first is None else first.as_py(), []
+    while isinstance(value, list):
+        shape.append(len(value))
+        value = value[0] if value else None
+    return tuple(shape)
 
 
 def channels_of(column: pa.ChunkedArray) -> int | None:
     """Channels of a column by its first list; None where it holds no real numbers."""
     channels = _channels(column.type)
-    return channels if channels != 0 else next((len(value) for value in column if value.is_valid), None)
+    if channels != 0:
+        return channels
+    return math.prod(shape_of(column)) if column.null_count < len(column) else None
+
+
+def _leaves(values: pa.Array, where: str) -> pa.Array:
+    """The elements of lists, and of lists in them, one after the other; refuses those of several lengths, and nulls inside."""
+    values = (values.storage if isinstance(values.type, pa.BaseExtensionType) else values).drop_null()
+    while is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        lengths = pc.list_value_length(values)
+        least, most = pc.min_max(lengths).values()
+        if least != most:
+            raise Refused(where, f"lists of {least} to {most} numbers", "lists of one length")
+        values = values.flatten()
+        if values.null_count:
+            raise Refused(where, "nulls inside lists", "whole lists that are null, or none")
+    return values.cast(pa.float64()) if pa.types.is_decimal(values.type) else values
+
+
+def _rows(numbers: np.ndarray, column: pa.Array) -> np.ndarray:
+    """The numbers of a column as (S, channels), NaN where a row is null."""
+    rows = len(column) - column.null_count
+    if not column.null_count or not rows:
+        return numbers.reshape(len(column), -1)
+    made = np.full((len(column), numbers.size // rows), np.nan, numbers.dtype)
+    made[column.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(rows, -1)
+    return made
 
 
 def real_numbers(column: pa.ChunkedArray | pa.Array, where: str) -> np.ndarray:
-    """A column of numbers as (S, channels), without nulls. Shares memory where it can."""
+    """A column of real numbers as (S, channels), NaN where a row is null. Shares memory where it can."""
     column = one(column)
-    if not pa.types.is_nested(column.type):
-        return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
-    values = column.flatten()
-    if values.null_count:
-        raise Refused(where, "nulls inside lists", "whole lists that are null, or none")
-    if is_list(column.type):
-        lengths = np.diff(column.offsets.to_numpy())
-        if (lengths != lengths[:1]).any():
-            raise Refused(where, f"lists of {lengths.min()} to {lengths.max()} numbers", "lists of one length")
-    return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    return _rows(_leaves(column, where).to_numpy(zero_copy_only=False), column)
 
 
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
     """A column of numbers, booleans or lists of one length as (rows, channels), NaN where a row is null; None for anything else."""
-    values, there = one(column), one(column).is_valid().to_numpy(zero_copy_only=False)
-    is_nested = is_list(values.type) or pa.types.is_fixed_size_list(values.type)
-    if is_nested and pc.count_distinct(pc.list_value_length(values)).as_py() != 1:
+    column = one(column)
+    try:
+        values = _leaves(column, "")
+    except Refused:
         return None
-    while is_list(values.type) or pa.types.is_fixed_size_list(values.type):
-        values = values.flatten()
     kind = values.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or not len(there):
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)) or not len(values):
         return None
     numbers = values.to_numpy(zero_copy_only=False)
-    numbers = numbers.astype(np.float64) if kind not in (pa.float32(), pa.float64()) else numbers
-    rows = int(there.sum()) if is_nested else there.size
-    if not rows or numbers.size % rows:
-        return None
-    made = np.full((there.size, numbers.size // rows), np.nan, numbers.dtype) if rows < there.size else None
-    if made is None:
-        return numbers.reshape(rows, -1)
-    made[there] = numbers.reshape(rows, -1)
-    return made
+    return _rows(numbers if kind in (pa.float32(), pa.float64()) else numbers.astype(np.float64), column)
 
 
 def units_said(schema: pa.Schema) -> dict[str, str]:
@@ -336,16 +361,16 @@ def units_said(schema: pa.Schema) -> dict[str, str]:
 
 def first_rows(file: pq.ParquetFile) -> pa.Table:
     """The first rows of a file, flat. Of bytes, and of lists of other things than real numbers, only the types."""
-    schema = flat_schema(file.schema_arrow)
-    light = [field.name for field in schema if not _is_heavy(field.type)]
+    schema, columns = flat_schema(file.schema_arrow), columns_of(file.metadata)
+    rows = file.metadata.row_group(0).num_rows if columns else 0
+    wide = {c.path_in_schema.split(".list.")[0] for c in columns if c.num_values > MOST_CHANNELS * rows}
+    light = [field.name for field in schema if not _is_heavy(field.type) and field.name not in wide]
     batch = next(file.iter_batches(FIRST_ROWS, columns=light, use_threads=False), None) if light else None
     rows = batch.num_rows if batch is not None else min(file.metadata.num_rows, FIRST_ROWS)
     read = flat(pa.Table.from_batches([batch])) if batch is not None else pa.table({})
-    columns = [
-        read.column(field.name) if field.name in read.column_names else pa.chunked_array([pa.nulls(rows, field.type)])
-        for field in schema
-    ]
-    return pa.table(columns, names=schema.names)
+    made = {field.name: pa.nulls(rows, field.type) for field in schema}
+    made |= dict(zip(read.column_names, read.columns, strict=True))
+    return pa.table(made)
 
 
 def _is_heavy(kind: pa.DataType) -> bool:
@@ -378,15 +403,15 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if width:
         made = numbers_of(column) if width <= MOST_CHANNELS else None
-        return made if made is None or pa.types.is_nested(kind) else made[:, 0]
+        return made if made is None else made.reshape(len(made), *shape_of(column))
     if column.null_count or width == 0:
         return None
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return column.to_numpy()
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp(kind.unit)).to_numpy()
-    if pa.types.is_duration(kind) and reads_text(name):
-        return column.cast(pa.int64()).to_numpy().view(f"M8[{kind.unit}]")
+    if (pa.types.is_duration(kind) or pa.types.is_time(kind)) and reads_text(name):
+        return clock.whole(column).view(f"M8[{kind.unit}]")
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and reads_text(name):
         return np.array(column.to_pylist(), dtype=str)
     return None

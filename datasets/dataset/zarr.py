@@ -188,9 +188,7 @@ class Store:
         """An array at the targets, with the chunks and codecs that it has."""
         array, targets = self.arrays[path], part.targets
         times = part.new_times(path) if path in part.times else None
-        self._describe(
-            array, place, targets.size, times.dtype if times is not None and array.dtype.kind in "SU" else None
-        )
+        self._describe(array, place, targets.size, array.dtype if times is None else times.dtype)
         if times is not None:
             new = _open_new(place)
             new[...] = times
@@ -204,13 +202,13 @@ class Store:
                     if (data := self.read(f"{path}/{old}")) is not None:  # else it holds the fill value alone
                         _write(place / new, data)
 
-    def _describe(self, array: Array, place: Path, rows: int, text: np.dtype | None = None) -> None:
-        """What an array says of itself, with another number of rows. text: its type, where texts have become longer."""
+    def _describe(self, array: Array, place: Path, rows: int, kind: np.dtype | None = None) -> None:
+        """What an array says of itself, with another number of rows, and of another type where texts have become longer."""
         said = self.json(f"{array.path}/{array.file}")
         said["shape"][0] = rows
-        if text is not None:
+        if kind not in (None, array.dtype):
             made = {}
-            zarr.create_array(made, shape=(1,), dtype=text, zarr_format=2 if array.file == ".zarray" else 3)
+            zarr.create_array(made, shape=(1,), dtype=kind, zarr_format=2 if array.file == ".zarray" else 3)
             own = json.loads(made[array.file].to_bytes())
             said |= {key: own[key] for key in ("dtype", "data_type", "fill_value") if key in own}
         _write(place / array.file, json.dumps(said, indent=4).encode())

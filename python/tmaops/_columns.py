@@ -129,7 +129,7 @@ class Columns:
         if kind == "O":
             rows = _stacked(values)
             if rows is not None:
-                return self.add_array(name, rows, list)
+                return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: array.astype(object))
             if self.reads(name, True) and all(isinstance(value, str) for value in values):
                 return self.add_array(name, values.astype(str), lambda array: array.astype(object))
             return self.add_rows(
@@ -168,7 +168,7 @@ class Columns:
                 ),
             )
         elif kind == "f":
-            real = values.to_numpy(dtype="f4" if dtype.itemsize == 4 else "f8", na_value=float("nan"))
+            real = values.to_numpy(dtype="f4" if getattr(dtype, "itemsize", 8) == 4 else "f8", na_value=float("nan"))
             return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
         missing = int(values.isna().sum())
         if not missing and self.reads(name, pandas.api.types.is_string_dtype(dtype)):
@@ -184,8 +184,13 @@ class Columns:
         polars = sys.modules["polars"]
         dtype, missing = values.dtype, values.null_count()
         nulls = bool(missing)
-        inner = getattr(dtype, "inner", None)
-        rows = _stacked(values.to_numpy()) if inner is not None and inner.is_float() and not nulls else None
+        inner, rows = dtype, None
+        while hasattr(inner, "inner"):
+            inner = inner.inner
+        if inner is not dtype and inner.is_float() and not nulls:
+            rows = _stacked(values.to_numpy())
+        elif getattr(dtype, "scale", 0):  # a decimal with digits behind the point
+            rows = values.cast(polars.Float64).to_numpy()
         if not nulls and (dtype.is_float() or dtype.is_integer() or dtype == polars.Boolean):
             self.add_array(name, values.to_numpy())
         elif dtype.is_float() or rows is not None:
@@ -216,15 +221,19 @@ def _is_numpy(dtype: Any) -> bool:
 
 
 def _stacked(values: Any) -> Any:
-    """Rows of numbers of one shape as one array; None for everything else."""
+    """Real numbers, or rows of numbers of one shape, as one array; None for everything else."""
     import numpy
 
     if values.dtype.kind != "O":
         return values if values.ndim > 1 else None
+    if float in (kinds := {type(value) for value in values}) and kinds <= {float, type(None)}:
+        return values.astype("f8")
     if not len(values) or not all(isinstance(row, (numpy.ndarray, list, tuple)) for row in values):
         return None
     rows = [numpy.asarray(row) for row in values]
-    return numpy.stack(rows) if len({row.shape for row in rows}) == 1 and rows[0].dtype.kind in "biuf" else None
+    rows = [_stacked(row) for row in rows] if rows[0].dtype.kind == "O" else rows  # lists in lists
+    alike = rows[0] is not None and len({getattr(row, "shape", None) for row in rows}) == 1
+    return numpy.stack(rows) if alike and rows[0].dtype.kind in "biuf" else None
 
 
 def _taken(values: Any, rows: Any) -> Any:
@@ -238,7 +247,7 @@ def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     series = polars.Series(column)
     if nulls:
         series = series.fill_nan(None)
-    return series if series.dtype == dtype else series.cast(dtype) if column.ndim > 1 or dtype.is_float() else series
+    return series if series.dtype == dtype else series.cast(dtype)
 
 
 def read(recording: Any, time: str | None = None, group: str | None = None, with_text: bool = False) -> Columns:
@@ -394,27 +403,17 @@ def resample_columns(
     if like is not None:
         other = read(like)
         named |= {"like": other.given, "like_time": other.time}
-    options: dict[str, Any] = dict(
-        hz=hz,
-        mode=mode,
-        columns=columns,
-        time=source.time,
-        time_unit=time_unit,
-        times_unit=times_unit,
-        offsets=offsets,
-        start=start,
-        end=end,
-        align=align,
-        snap=snap,
-        max_gap=max_gap,
-        outside=outside,
-        duplicates=duplicates,
-        offset=offset,
-        group=group,
-        sort=sort,
-        strict=strict,
-        **named,
-    )
+    options: dict[str, Any] = {
+        "hz": hz,
+        "mode": mode,
+        "columns": columns,
+        "offsets": offsets,
+        "start": start,
+        "end": end,
+    }
+    options |= {"align": align, "snap": snap, "max_gap": max_gap, "outside": outside, "duplicates": duplicates}
+    options |= {"time": source.time, "time_unit": time_unit, "times_unit": times_unit, "offset": offset, "group": group}
+    options |= {"sort": sort, "strict": strict, **named}
     try:
         result = _recording.resample(source.given, **options)
     except _errors.Error as error:

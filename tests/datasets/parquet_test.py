@@ -1,6 +1,7 @@
 """Parquet tables with an episode column: every Arrow type keeps its meaning."""
 
 import datetime
+import decimal
 
 import known
 import numpy as np
@@ -222,8 +223,8 @@ def test_columns_of_one_name_and_episodes_that_are_no_values_are_refused_by_name
         tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=30, workers=1)
 
 
-def test_tensors_are_taken_as_they_are(tmp_path):
-    tensors = np.random.default_rng(4).normal(size=(20, 2, 3))
+def test_tensors_and_lists_in_lists_are_numbers(tmp_path):
+    tensors = np.sin(np.arange(20) / 9)[:, None, None] * np.arange(6).reshape(2, 3)
     table = pa.table({"t": np.arange(20) / 10, "grid": pa.FixedShapeTensorArray.from_numpy_ndarray(tensors)})
     table = table.append_column("bytes", [[b"a"] * 20]).append_column("lists", [[[[1.0], [2.0]]] * 20])
     pq.write_table(table, tmp_path / "in.parquet")
@@ -231,4 +232,24 @@ def test_tensors_are_taken_as_they_are(tmp_path):
     assert not report.warnings, "values that are not looked at are not missing"
     made = pq.read_table(tmp_path / "out.parquet")["grid"]
     assert made.type == table["grid"].type
-    np.testing.assert_array_equal(made.combine_chunks().to_numpy_ndarray(), tensors[::2])
+    np.testing.assert_allclose(made.combine_chunks().to_numpy_ndarray(), tensors[::2], atol=1e-12)
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "up.parquet", hz=20, workers=1)
+    middle = pq.read_table(tmp_path / "up.parquet")["grid"].combine_chunks().to_numpy_ndarray()[1]
+    np.testing.assert_allclose(middle, tensors[:2].mean(0))
+
+
+def test_decimals_with_digits_and_times_of_a_day_are_numbers_and_keep_their_types(tmp_path):
+    price = pa.array([decimal.Decimal(f"{i}.50") for i in range(11)], pa.decimal128(10, 2))
+    price = pa.array([*price.to_pylist()[:7], None, *price.to_pylist()[8:]], price.type)
+    clock = pa.array(np.arange(11) * 100 + 3_600_000, pa.int32()).cast(pa.time32("ms"))
+    count = pa.array([decimal.Decimal(i) for i in range(11)], pa.decimal128(10, 0))
+    for time in (clock, pa.array([decimal.Decimal(i) / 10 for i in range(11)], pa.decimal128(12, 6))):
+        pq.write_table(pa.table({"time": time, "price": price, "count": count}), tmp_path / "in.parquet")
+        report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=20, workers=1)
+        made = pq.read_table(tmp_path / "out.parquet")
+        assert made.schema.types == [time.type, price.type, count.type] and not report.warnings
+        assert made["price"].to_pylist()[:3] == [decimal.Decimal(text) for text in ("0.50", "1.00", "1.50")]
+        assert [i for i, value in enumerate(made["price"].to_pylist()) if value is None] == [13, 14, 15]
+        assert made["count"].to_pylist()[:3] == [0, 0, 1]
+        assert made["time"].take([0, 2]).to_pylist() == time.take([0, 1]).to_pylist()
+        (tmp_path / "out.parquet").unlink()

@@ -1,5 +1,6 @@
 """Recordings of named columns: the tool's rules on dictionaries and frames, and steps of data pipelines."""
 
+import decimal
 import sys
 
 import numpy as np
@@ -376,6 +377,32 @@ def test_rows_of_a_group_are_an_episode_of_their_own(kind, episodes):
     np.testing.assert_allclose(second, 100 + np.arange(9) * 0.05, atol=1e-5)  # nothing between 0.9 and 100
     with pytest.raises(tmaops.Error, match="wo"):
         tmaops.resample(recording, hz=20, time="time", group="wo")
+
+
+def test_real_numbers_of_any_frame_are_interpolated():
+    """Objects that are floats, sparse columns, decimals with digits behind the point, and lists of lists."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    times, x = np.arange(5) * 0.1, [0.0, 1.0, 2.0, None, 4.0]
+    frame = pandas.DataFrame({"t": times, "x": pandas.Series(x, dtype=object)})
+    frame["sparse"] = pandas.arrays.SparseArray(times)
+    poses = [np.empty(2, object) for _ in range(5)]  # as pandas reads lists of lists from Parquet
+    for i, pose in enumerate(poses):
+        pose[0], pose[1] = np.array([i, 0.0]), np.array([0.0, i])
+    frame["pose"] = poses
+    made = tmaops.resample(frame, hz=20)
+    assert made["x"].tolist()[:4] == [0.0, 0.5, 1.0, 1.5] and made.dtypes["x"].kind == "O"
+    assert made["sparse"].dtype == frame["sparse"].dtype and made["sparse"][1] == pytest.approx(0.05)
+    assert np.array(made["pose"][1]).tolist() == [[0.5, 0], [0, 0.5]]
+    lists = [[[float(i), 0.0], [0.0, 1.0]] for i in range(5)]
+    other = {"list": lists, "array": polars.Series(lists, dtype=polars.Array(polars.Float64, (2, 2)))}
+    other["price"] = polars.Series([decimal.Decimal(f"{i}.00") for i in range(5)], dtype=polars.Decimal(10, 2))
+    made = tmaops.resample(polars.DataFrame({"t": times, **other}), hz=20)
+    assert made["list"].to_list()[1] == made["array"].to_list()[1] == [[0.5, 0], [0, 1]]
+    assert made["price"].to_list()[1] == decimal.Decimal("0.50") and made.dtypes[1:4] == [
+        polars.List(polars.List(polars.Float64)),
+        polars.Array(polars.Float64, (2, 2)),
+        polars.Decimal(10, 2),
+    ]
 
 
 def test_a_null_among_times_is_said():

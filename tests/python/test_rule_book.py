@@ -191,7 +191,7 @@ def _table_of(columns: dict[str, np.ndarray]):
     def column(values: np.ndarray):
         if values.ndim == 1:
             return arrow.array(values)
-        return arrow.FixedSizeListArray.from_arrays(arrow.array(values.reshape(-1)), values.shape[1])
+        return arrow.FixedSizeListArray.from_arrays(column(values.reshape(-1, *values.shape[2:])), values.shape[1])
 
     return arrow.table({name: column(values) for name, values in columns.items()})
 
@@ -199,8 +199,11 @@ def _table_of(columns: dict[str, np.ndarray]):
 def _columns_of(table) -> dict[str, np.ndarray]:
     def values(column):
         column = column.combine_chunks()
-        flat = column.flatten() if hasattr(column.type, "list_size") else column
-        return flat.to_numpy(zero_copy_only=False).reshape(len(column), *([-1] if flat is not column else []))
+        shape = [len(column)]
+        while hasattr(column.type, "list_size"):
+            shape.append(column.type.list_size)
+            column = column.flatten()
+        return column.to_numpy(zero_copy_only=False).reshape(shape)
 
     return {name: values(table.column(name)) for name in table.column_names}
 
@@ -303,7 +306,7 @@ def texts_and_wide_numbers(values: np.ndarray) -> bool:
 
 
 def of_polars(values: np.ndarray) -> bool:
-    return values.dtype != np.float16 and values.ndim < 3
+    return values.dtype != np.float16
 
 
 def of_messages(values: np.ndarray) -> bool:
@@ -315,14 +318,14 @@ def of_messages(values: np.ndarray) -> bool:
 
 
 DATASETS = {
-    "parquet": (by_parquet, lambda values: values.ndim < 3),
+    "parquet": (by_parquet, everything),
     "hdf5": (by_hdf5, everything),
-    "lerobot": (by_lerobot, lambda values: values.ndim < 3 and values.dtype != np.float16),
+    "lerobot": (by_lerobot, lambda values: values.dtype != np.float16),
     "mcap": (by_mcap, of_messages),
 }
 DOORS = {
     "dictionary": (by_dictionary, everything),
-    "pandas": (by_pandas, lambda values: values.ndim < 3),
+    "pandas": (by_pandas, everything),
     "polars": (by_polars, of_polars),
     "npz": (by_npz, everything),
     "text": (by_text, texts_and_wide_numbers),
