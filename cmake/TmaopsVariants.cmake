@@ -6,6 +6,7 @@
 # is the folder <home>/cpu/<name>/ (for cuda <home>/gpu/<name>/), or the file <home>/reference.cpp for a name that starts with
 # `reference`. The home of an operator is its room in src/ops or in study, there <room>/forward where that exists, and
 # <room>/backward for <room>_backward. A line without a folder, or a folder without a line, stops the configure.
+# supports(tiles) stands for a supports() of the folder that returns gpu::supports_tiles(problem), of the operator's shared files.
 # A variant whose needs("library") is missing, and a cuda variant without a toolkit, is left out: its line stays in the table
 # with the reason. A cuda variant whose supports() and configs() are in .cpp files of its folder keeps them there, so that
 # what is chosen on a GPU can be tested without a toolkit. A variant of study/ gets the attribute `study`: it is not in the
@@ -135,6 +136,12 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
       set(plan nullptr)
       set(configs nullptr)
       set(supports_in "")
+      set(rule "")
+      if(rest MATCHES ", supports\\(([a-z0-9_]+)\\)")
+        set(rule supports_${CMAKE_MATCH_1})
+        string(REPLACE "${CMAKE_MATCH_0}" "" rest "${rest}")
+        string(APPEND rules_${op} "namespace gpu { Support ${rule}(const Problem&); }\n")
+      endif()
       if(missing AND device STREQUAL "cuda")
         foreach(source IN LISTS host_sources)
           file(STRINGS ${source} supports_here REGEX "^Support supports\\(")
@@ -147,6 +154,9 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
           set(configs "&${name}::configs")
         endif()
         list(APPEND SOURCES${part} ${host_sources})
+      endif()
+      if(rule)
+        set(supports "[](const Problem& problem, const DeviceInfo&) { return gpu::${rule}(problem); }")
       endif()
       if(NOT missing)
         set(plan "&${name}::plan")
@@ -190,7 +200,7 @@ inline constexpr LaunchSite kSite(\"${op}: ${name}\", ${CMAKE_MATCH_1});
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${op}_variants.inc CONTENT
       "// Made by CMake from the variants.def files of ${room}.\n${cuda_${op}}${studies_${op}}${cpu_${op}}" @ONLY)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${op}_table.cpp CONTENT
-      "// Made by CMake from the variants.def files of ${room}.\n#include <vector>\n\n#include \"${problem_${op}}\"\n\nnamespace tmaops::ops::${op} {\n#define TMAOPS_VARIANTS_INC \"${op}_variants.inc\"\n#include \"core/operator_table.inc\"\n}  // namespace tmaops::ops::${op}\n" @ONLY)
+      "// Made by CMake from the variants.def files of ${room}.\n#include <vector>\n\n#include \"${problem_${op}}\"\n\nnamespace tmaops::ops::${op} {\n${rules_${op}}#define TMAOPS_VARIANTS_INC \"${op}_variants.inc\"\n#include \"core/operator_table.inc\"\n}  // namespace tmaops::ops::${op}\n" @ONLY)
     list(APPEND TABLES${part} ${PROJECT_BINARY_DIR}/generated/${op}_table.cpp)
   endforeach()
 
