@@ -1,6 +1,7 @@
 // Resampling of trajectories with irregular time stamps onto other times.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -44,6 +45,20 @@ struct UniformGrid {
   std::int64_t count = 0;
 };
 
+/// Where a resampling is wanted: at the times of an array, or on a uniform grid, where T is grid.count. Both convert.
+struct ResampleTargets {
+  // NOLINTBEGIN(google-explicit-constructor)
+  template <std::convertible_to<ConstTensorView> Array>
+  ResampleTargets(const Array& array) : times(array) {}
+  ResampleTargets(const UniformGrid& uniform) : grid(uniform) {}
+  ResampleTargets(const void* data, DType dtype, const Layout& layout, Device device = {})
+      : times(data, dtype, layout, device) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  ConstTensorView times{};
+  std::optional<UniformGrid> grid{};
+};
+
 struct ResampleOptions {
   Interpolation interpolation = Interpolation::linear;
   /// Overrides the above per channel group; the groups must cover every channel once, in order. Empty: one group.
@@ -80,66 +95,51 @@ struct ResampleOptions {
   Allocator allocator{};
 };
 
-/// output[b, t, :] = values[b, :, :] at target_times[b, t].
+/// output[b, t, :] = values[b, :, :] at targets[b, t].
 ///
 /// values (B, S, D) or packed (rows, D): f16, bf16, f32 or f64, any strides. source_times (B, S), (S) shared
-/// by all trajectories, or packed (rows): f32, f64 or i64 nanoseconds; must increase along S. target_times (B, T), (T)
-/// shared, or packed; same dtype as source_times; need not be sorted. output (B, T, D) or packed; dtype of values.
-/// Differences of times are taken exactly in the time's own type, then the weight is f32 (f64 when values are f64);
-/// the result is rounded once. NaN in values goes only to the targets between the samples around it.
-/// Throws Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap,
-/// null_pointer, bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
+/// by all trajectories, or packed (rows): f32, f64 or i64 nanoseconds; must increase along S. Targets as an array (B,
+/// T), (T) shared, or packed; same dtype as source_times; need not be sorted. output (B, T, D) or packed; dtype of
+/// values. Differences of times are taken exactly in the time's own type, then the weight is f32 (f64 when values are
+/// f64); the result is rounded once. NaN in values goes only to the targets between the samples around it. Throws
+/// Error: shape_mismatch, unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer,
+/// bad_parameter, times_not_sorted, times_not_finite, duplicate_times, empty_trajectory, target_outside,
 /// time_precision, time_overflow, bad_quaternion, bad_offsets, unknown_variant, variant_refuses, out_of_memory, and the
 /// device errors. On an error nothing useful is in the output. Times of a trajectory without targets are not looked at.
 /// Modes over an interval run on the CPU alone: on a GPU every variant refuses them (variant_refuses).
 /// On a GPU times and values are not looked at before the kernel runs, which cannot throw: a target outside with
 /// Outside::error becomes NaN, and times that are not sorted or finite give unspecified values.
 /// Every edge, and the formulas: docs/resample.md.
-TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
-                         TensorView output, const ResampleOptions& options = {});
-/// The same onto a uniform grid, without an array of targets: T is grid.count.
-TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+TMAOPS_API void resample(ConstTensorView values, ConstTensorView source_times, const ResampleTargets& targets,
                          TensorView output, const ResampleOptions& options = {});
 
 /// The plan of a resampling: its checks and host work are done once. (The checks of the times themselves are part of
 /// run().) The tensors must outlive it, the offsets need not, unless they lie on a GPU: each run reads those, and
 /// rebind() takes them behind `valid`.
-TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
-                              TensorView output, const ResampleOptions& options = {});
-TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
+TMAOPS_API Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const ResampleTargets& targets,
                               TensorView output, const ResampleOptions& options = {});
 
 /// Bytes of device memory that resample() takes from its allocator for such a call, all pieces together; 0 on the CPU.
 /// Errors as for resample().
 TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times,
-                                          ConstTensorView target_times, TensorView output,
+                                          const ResampleTargets& targets, TensorView output,
                                           const ResampleOptions& options = {});
-TMAOPS_API std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
-                                          TensorView output, const ResampleOptions& options = {});
 
 /// Gradient of a resampling to the values, for linear, previous, next, nearest, mean, sum, lowpass, min and max (not
 /// cubic, slerp, any or count): grad_values[b, s, :] = sum over targets of weight * grad_output[b, t, :]. Written, not
 /// accumulated; f32 sums (f64 for f64 and over intervals), deterministic. grad_output like output, grad_values like
 /// values; dtypes may also be f32. Errors as for resample.
-TMAOPS_API void resample_backward(ConstTensorView source_times, ConstTensorView target_times,
+TMAOPS_API void resample_backward(ConstTensorView source_times, const ResampleTargets& targets,
                                   ConstTensorView grad_output, TensorView grad_values,
                                   const ResampleOptions& options = {});
-TMAOPS_API void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                                  TensorView grad_values, const ResampleOptions& options = {});
 
 /// The plan of a backward pass.
-TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, ConstTensorView target_times,
-                                       ConstTensorView grad_output, TensorView grad_values,
-                                       const ResampleOptions& options = {});
-TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, const UniformGrid& grid,
+TMAOPS_API Plan plan_resample_backward(ConstTensorView source_times, const ResampleTargets& targets,
                                        ConstTensorView grad_output, TensorView grad_values,
                                        const ResampleOptions& options = {});
 
 /// Bytes of device memory that resample_backward() takes from its allocator, as for resample_workspace().
-TMAOPS_API std::size_t resample_backward_workspace(ConstTensorView source_times, ConstTensorView target_times,
-                                                   ConstTensorView grad_output, TensorView grad_values,
-                                                   const ResampleOptions& options = {});
-TMAOPS_API std::size_t resample_backward_workspace(ConstTensorView source_times, const UniformGrid& grid,
+TMAOPS_API std::size_t resample_backward_workspace(ConstTensorView source_times, const ResampleTargets& targets,
                                                    ConstTensorView grad_output, TensorView grad_values,
                                                    const ResampleOptions& options = {});
 
@@ -162,9 +162,7 @@ inline constexpr std::int64_t kResampleViolations = 7;
 /// and nothing waits for it: the counts are there once the stream has come that far. Throws Error: shape_mismatch,
 /// unsupported_dtype, dtype_mismatch, device_mismatch, bad_strides, overlap, null_pointer, bad_parameter, bad_offsets,
 /// unknown_variant, variant_refuses, and the device errors.
-TMAOPS_API void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
-                                    const ResampleOptions& options = {});
-TMAOPS_API void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
+TMAOPS_API void resample_violations(ConstTensorView source_times, const ResampleTargets& targets, TensorView counts,
                                     const ResampleOptions& options = {});
 
 }  // namespace tmaops

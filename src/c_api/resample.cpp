@@ -35,17 +35,15 @@ ResampleArguments resample_options(const Arguments& read, const tmaops_resample_
   return all;
 }
 
-/// Calls call(targets) with the target times or the grid, whichever is given.
-template <class Call>
-decltype(auto) with_targets(const Arguments& read, const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
-                            const Call& call) {
-  if (grid == nullptr) return call(ConstTensorView(read.tensor("target_times", target_times)));
+/// The target times or the grid, whichever is given.
+ResampleTargets targets_of(const Arguments& read, const tmaops_tensor* target_times, const tmaops_uniform_grid* grid) {
+  if (grid == nullptr) return read.tensor("target_times", target_times);
   if (target_times != nullptr)
     read.checks().fail(ErrorCode::bad_parameter, "target_times", "target times and a grid",
                        "one of them, the other null");
-  return call(UniformGrid{.start = read.time("grid.start", grid->start),
-                          .period = read.time("grid.period", grid->period),
-                          .count = grid->count});
+  return UniformGrid{.start = read.time("grid.start", grid->start),
+                     .period = read.time("grid.period", grid->period),
+                     .count = grid->count};
 }
 
 }  // namespace
@@ -57,10 +55,9 @@ int tmaops_resample(const tmaops_tensor* values, const tmaops_tensor* source_tim
                     const tmaops_uniform_grid* grid, const tmaops_tensor* output,
                     const tmaops_resample_options* options, tmaops_stream stream) {
   return status_of_call(kResample, [&](const Arguments& read) {
-    with_targets(read, target_times, grid, [&](const auto& targets) {
-      tmaops::resample(read.tensor("values", values), read.tensor("source_times", source_times), targets,
-                       read.tensor("output", output), resample_options(read, options, stream).options);
-    });
+    tmaops::resample(read.tensor("values", values), read.tensor("source_times", source_times),
+                     targets_of(read, target_times, grid), read.tensor("output", output),
+                     resample_options(read, options, stream).options);
   });
 }
 
@@ -68,10 +65,9 @@ int tmaops_plan_resample(const tmaops_tensor* values, const tmaops_tensor* sourc
                          const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
                          const tmaops_tensor* output, const tmaops_resample_options* options, tmaops_plan** plan) {
   return status_of_plan(kResample, plan, [&](const Arguments& read) {
-    return with_targets(read, target_times, grid, [&](const auto& targets) {
-      return tmaops::plan_resample(read.tensor("values", values), read.tensor("source_times", source_times), targets,
-                                   read.tensor("output", output), resample_options(read, options, nullptr).options);
-    });
+    return tmaops::plan_resample(read.tensor("values", values), read.tensor("source_times", source_times),
+                                 targets_of(read, target_times, grid), read.tensor("output", output),
+                                 resample_options(read, options, nullptr).options);
   });
 }
 
@@ -79,11 +75,9 @@ int tmaops_resample_workspace(const tmaops_tensor* values, const tmaops_tensor* 
                               const tmaops_tensor* target_times, const tmaops_uniform_grid* grid,
                               const tmaops_tensor* output, const tmaops_resample_options* options, size_t* bytes) {
   return status_of_workspace(kResample, bytes, [&](const Arguments& read) {
-    return with_targets(read, target_times, grid, [&](const auto& targets) {
-      return tmaops::resample_workspace(read.tensor("values", values), read.tensor("source_times", source_times),
-                                        targets, read.tensor("output", output),
-                                        resample_options(read, options, nullptr).options);
-    });
+    return tmaops::resample_workspace(read.tensor("values", values), read.tensor("source_times", source_times),
+                                      targets_of(read, target_times, grid), read.tensor("output", output),
+                                      resample_options(read, options, nullptr).options);
   });
 }
 
@@ -92,11 +86,9 @@ int tmaops_resample_backward(const tmaops_tensor* source_times, const tmaops_ten
                              const tmaops_tensor* grad_values, const tmaops_resample_options* options,
                              tmaops_stream stream) {
   return status_of_call(kResampleBackward, [&](const Arguments& read) {
-    with_targets(read, target_times, grid, [&](const auto& targets) {
-      tmaops::resample_backward(read.tensor("source_times", source_times), targets,
-                                read.tensor("grad_output", grad_output), read.tensor("grad_values", grad_values),
-                                resample_options(read, options, stream).options);
-    });
+    tmaops::resample_backward(read.tensor("source_times", source_times), targets_of(read, target_times, grid),
+                              read.tensor("grad_output", grad_output), read.tensor("grad_values", grad_values),
+                              resample_options(read, options, stream).options);
   });
 }
 
@@ -105,11 +97,10 @@ int tmaops_plan_resample_backward(const tmaops_tensor* source_times, const tmaop
                                   const tmaops_tensor* grad_values, const tmaops_resample_options* options,
                                   tmaops_plan** plan) {
   return status_of_plan(kResampleBackward, plan, [&](const Arguments& read) {
-    return with_targets(read, target_times, grid, [&](const auto& targets) {
-      return tmaops::plan_resample_backward(
-          read.tensor("source_times", source_times), targets, read.tensor("grad_output", grad_output),
-          read.tensor("grad_values", grad_values), resample_options(read, options, nullptr).options);
-    });
+    return tmaops::plan_resample_backward(read.tensor("source_times", source_times),
+                                          targets_of(read, target_times, grid), read.tensor("grad_output", grad_output),
+                                          read.tensor("grad_values", grad_values),
+                                          resample_options(read, options, nullptr).options);
   });
 }
 
@@ -118,11 +109,10 @@ int tmaops_resample_backward_workspace(const tmaops_tensor* source_times, const 
                                        const tmaops_tensor* grad_values, const tmaops_resample_options* options,
                                        size_t* bytes) {
   return status_of_workspace(kResampleBackward, bytes, [&](const Arguments& read) {
-    return with_targets(read, target_times, grid, [&](const auto& targets) {
-      return tmaops::resample_backward_workspace(
-          read.tensor("source_times", source_times), targets, read.tensor("grad_output", grad_output),
-          read.tensor("grad_values", grad_values), resample_options(read, options, nullptr).options);
-    });
+    return tmaops::resample_backward_workspace(
+        read.tensor("source_times", source_times), targets_of(read, target_times, grid),
+        read.tensor("grad_output", grad_output), read.tensor("grad_values", grad_values),
+        resample_options(read, options, nullptr).options);
   });
 }
 
@@ -130,9 +120,7 @@ int tmaops_resample_violations(const tmaops_tensor* source_times, const tmaops_t
                                const tmaops_uniform_grid* grid, const tmaops_tensor* counts,
                                const tmaops_resample_options* options, tmaops_stream stream) {
   return status_of_call(kResampleViolations, [&](const Arguments& read) {
-    with_targets(read, target_times, grid, [&](const auto& targets) {
-      tmaops::resample_violations(read.tensor("source_times", source_times), targets, read.tensor("counts", counts),
-                                  resample_options(read, options, stream).options);
-    });
+    tmaops::resample_violations(read.tensor("source_times", source_times), targets_of(read, target_times, grid),
+                                read.tensor("counts", counts), resample_options(read, options, stream).options);
   });
 }

@@ -284,11 +284,11 @@ class ResampleWorkload : public Workload {
     return made;
   }
   ops::resample::Problem forward_problem() const {
-    return ops::resample::make_problem(input(0), tensor("source_times", 0), {tensor("target_times", 0), {}}, output(0),
+    return ops::resample::make_problem(input(0), tensor("source_times", 0), tensor("target_times", 0), output(0),
                                        options(""));
   }
   ops::resample_backward::Problem backward_problem() const {
-    return ops::resample_backward::make_problem(tensor("source_times", 0), {tensor("target_times", 0), {}}, input(0),
+    return ops::resample_backward::make_problem(tensor("source_times", 0), tensor("target_times", 0), input(0),
                                                 output(0), options(""));
   }
 

@@ -9,8 +9,6 @@
 namespace tmaops {
 namespace {
 
-using ops::resample::Targets;
-
 /// Calls finish(choice, problem, arguments, memory) for a call of one of the three operators.
 template <class Problem, class Arguments, class Finish>
 auto with_call(const Problem& problem, Arguments arguments, const ResampleOptions& options, const Finish& finish) {
@@ -22,7 +20,7 @@ auto with_call(const Problem& problem, Arguments arguments, const ResampleOption
 }
 
 template <class Finish>
-auto with_resample(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
+auto with_resample(const ConstTensorView& values, const ConstTensorView& source_times, const ResampleTargets& targets,
                    const TensorView& output, const ResampleOptions& options, const Finish& finish) {
   return public_entry("resample", [&] {
     namespace op = ops::resample;
@@ -33,8 +31,9 @@ auto with_resample(const ConstTensorView& values, const ConstTensorView& source_
 }
 
 template <class Finish>
-auto with_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
-                   const TensorView& grad_values, const ResampleOptions& options, const Finish& finish) {
+auto with_backward(const ConstTensorView& source_times, const ResampleTargets& targets,
+                   const ConstTensorView& grad_output, const TensorView& grad_values, const ResampleOptions& options,
+                   const Finish& finish) {
   return public_entry("resample_backward", [&] {
     namespace op = ops::resample_backward;
     const op::Problem problem = op::make_problem(source_times, targets, grad_output, grad_values, options);
@@ -50,15 +49,6 @@ constexpr auto kWorkspace = [](const auto& choice, const auto& problem, auto& ar
   return workspace_bytes(choice, problem, arguments, memory);
 };
 
-void count_violations(const ConstTensorView& source_times, const Targets& targets, const TensorView& counts,
-                      const ResampleOptions& options) {
-  public_entry("resample_violations", [&] {
-    namespace op = ops::resample_violations;
-    const op::Problem problem = op::make_problem(source_times, targets, counts, options);
-    with_call(problem, op::make_arguments(problem, source_times, targets, counts, options), options, kRun);
-  });
-}
-
 /// A tensor of offsets where a plan reads it in every run. It has a copy of offsets on the host.
 ConstTensorView read_by_runs(const ConstTensorView& offsets, bool on_device) {
   return on_device ? offsets : ConstTensorView{};
@@ -72,8 +62,31 @@ void set_target_offsets(To& to, void* data) {
   to.timeline.target_offsets = static_cast<const std::int64_t*>(data);
 }
 
-Plan plan_forward(const ConstTensorView& values, const ConstTensorView& source_times, const Targets& targets,
-                  const TensorView& output, const ResampleOptions& options) {
+}  // namespace
+
+void resample(ConstTensorView values, ConstTensorView source_times, const ResampleTargets& targets, TensorView output,
+              const ResampleOptions& options) {
+  with_resample(values, source_times, targets, output, options, kRun);
+}
+
+std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const ResampleTargets& targets,
+                               TensorView output, const ResampleOptions& options) {
+  return with_resample(values, source_times, targets, output, options, kWorkspace);
+}
+
+void resample_backward(ConstTensorView source_times, const ResampleTargets& targets, ConstTensorView grad_output,
+                       TensorView grad_values, const ResampleOptions& options) {
+  with_backward(source_times, targets, grad_output, grad_values, options, kRun);
+}
+
+std::size_t resample_backward_workspace(ConstTensorView source_times, const ResampleTargets& targets,
+                                        ConstTensorView grad_output, TensorView grad_values,
+                                        const ResampleOptions& options) {
+  return with_backward(source_times, targets, grad_output, grad_values, options, kWorkspace);
+}
+
+Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const ResampleTargets& targets,
+                   TensorView output, const ResampleOptions& options) {
   using To = ops::resample::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
     const ConstTensorView source = read_by_runs(options.source_offset_tensor, problem.source_offsets_on_device);
@@ -90,8 +103,8 @@ Plan plan_forward(const ConstTensorView& values, const ConstTensorView& source_t
   return with_resample(values, source_times, targets, output, options, plan);
 }
 
-Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, const ConstTensorView& grad_output,
-                   const TensorView& grad_values, const ResampleOptions& options) {
+Plan plan_resample_backward(ConstTensorView source_times, const ResampleTargets& targets, ConstTensorView grad_output,
+                            TensorView grad_values, const ResampleOptions& options) {
   using To = ops::resample_backward::Arguments;
   const auto plan = [&](const auto& choice, const auto& problem, const To& call, const MemoryOptions& memory) {
     const ConstTensorView source = read_by_runs(options.source_offset_tensor, problem.source_offsets_on_device);
@@ -109,78 +122,13 @@ Plan plan_backward(const ConstTensorView& source_times, const Targets& targets, 
   return with_backward(source_times, targets, grad_output, grad_values, options, plan);
 }
 
-}  // namespace
-
-void resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times, TensorView output,
-              const ResampleOptions& options) {
-  with_resample(values, source_times, {target_times, std::nullopt}, output, options, kRun);
-}
-
-void resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
-              const ResampleOptions& options) {
-  with_resample(values, source_times, {{}, grid}, output, options, kRun);
-}
-
-Plan plan_resample(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
-                   TensorView output, const ResampleOptions& options) {
-  return plan_forward(values, source_times, {target_times, std::nullopt}, output, options);
-}
-
-Plan plan_resample(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid, TensorView output,
-                   const ResampleOptions& options) {
-  return plan_forward(values, source_times, {{}, grid}, output, options);
-}
-
-std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, ConstTensorView target_times,
-                               TensorView output, const ResampleOptions& options) {
-  return with_resample(values, source_times, {target_times, std::nullopt}, output, options, kWorkspace);
-}
-
-std::size_t resample_workspace(ConstTensorView values, ConstTensorView source_times, const UniformGrid& grid,
-                               TensorView output, const ResampleOptions& options) {
-  return with_resample(values, source_times, {{}, grid}, output, options, kWorkspace);
-}
-
-void resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options) {
-  with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, kRun);
-}
-
-void resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                       TensorView grad_values, const ResampleOptions& options) {
-  with_backward(source_times, {{}, grid}, grad_output, grad_values, options, kRun);
-}
-
-Plan plan_resample_backward(ConstTensorView source_times, ConstTensorView target_times, ConstTensorView grad_output,
-                            TensorView grad_values, const ResampleOptions& options) {
-  return plan_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options);
-}
-
-Plan plan_resample_backward(ConstTensorView source_times, const UniformGrid& grid, ConstTensorView grad_output,
-                            TensorView grad_values, const ResampleOptions& options) {
-  return plan_backward(source_times, {{}, grid}, grad_output, grad_values, options);
-}
-
-std::size_t resample_backward_workspace(ConstTensorView source_times, ConstTensorView target_times,
-                                        ConstTensorView grad_output, TensorView grad_values,
-                                        const ResampleOptions& options) {
-  return with_backward(source_times, {target_times, std::nullopt}, grad_output, grad_values, options, kWorkspace);
-}
-
-std::size_t resample_backward_workspace(ConstTensorView source_times, const UniformGrid& grid,
-                                        ConstTensorView grad_output, TensorView grad_values,
-                                        const ResampleOptions& options) {
-  return with_backward(source_times, {{}, grid}, grad_output, grad_values, options, kWorkspace);
-}
-
-void resample_violations(ConstTensorView source_times, ConstTensorView target_times, TensorView counts,
+void resample_violations(ConstTensorView source_times, const ResampleTargets& targets, TensorView counts,
                          const ResampleOptions& options) {
-  count_violations(source_times, {target_times, std::nullopt}, counts, options);
-}
-
-void resample_violations(ConstTensorView source_times, const UniformGrid& grid, TensorView counts,
-                         const ResampleOptions& options) {
-  count_violations(source_times, {{}, grid}, counts, options);
+  public_entry("resample_violations", [&] {
+    namespace op = ops::resample_violations;
+    const op::Problem problem = op::make_problem(source_times, targets, counts, options);
+    with_call(problem, op::make_arguments(problem, source_times, targets, counts, options), options, kRun);
+  });
 }
 
 }  // namespace tmaops

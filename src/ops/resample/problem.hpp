@@ -20,11 +20,7 @@ class Workspace;
 
 namespace tmaops::ops::resample {
 
-/// The target times of a call: an array or a uniform grid, never both.
-struct Targets {
-  ConstTensorView times{};
-  std::optional<UniformGrid> grid{};
-};
+using Targets = ResampleTargets;
 
 /// Calls fn with a null pointer of the type of times: f32, f64 or i64.
 template <class Fn>

@@ -211,15 +211,15 @@ struct Unknown {
     return there(number, DType::f32, packed ? Layout::contiguous({count}) : Layout::contiguous({40, count / 40}));
   }
   ops::resample::Problem problem() const {
-    return ops::resample::make_problem(tensor(1, source, rows), times(2, source, rows), {times(3, target, targets), {}},
+    return ops::resample::make_problem(tensor(1, source, rows), times(2, source, rows), times(3, target, targets),
                                        tensor(4, target, targets), options());
   }
   ops::resample_backward::Problem backward() const {
-    return ops::resample_backward::make_problem(times(2, source, rows), {times(3, target, targets), {}},
+    return ops::resample_backward::make_problem(times(2, source, rows), times(3, target, targets),
                                                 tensor(4, target, targets), tensor(1, source, rows), options());
   }
   ops::resample_violations::Problem violations() const {
-    return ops::resample_violations::make_problem(times(2, source, rows), {times(3, target, targets), {}},
+    return ops::resample_violations::make_problem(times(2, source, rows), times(3, target, targets),
                                                   there(7, DType::i64, Layout::contiguous({kResampleViolations})),
                                                   options());
   }
@@ -265,9 +265,9 @@ TEST(ResampleOffsetTensors, on_a_gpu_make_another_problem_than_lists) {
   OffsetList source(41), target(41);
   source.back() = call.rows;
   target.back() = call.targets;
-  const auto known = ops::resample::make_problem(
-      call.tensor(1, true, call.rows), call.times(2, true, call.rows), {call.times(3, true, call.targets), {}},
-      call.tensor(4, true, call.targets), {.source_offsets = source, .target_offsets = target});
+  const auto known = ops::resample::make_problem(call.tensor(1, true, call.rows), call.times(2, true, call.rows),
+                                                 call.times(3, true, call.targets), call.tensor(4, true, call.targets),
+                                                 {.source_offsets = source, .target_offsets = target});
   EXPECT_EQ(known.longest_source, call.problem().longest_source);
   EXPECT_FALSE(known == call.problem()) << "a choice for one of them may not be remembered for the other";
 }
@@ -282,8 +282,8 @@ TEST(ResampleOffsetTensors, on_a_gpu_have_a_number_that_can_be_checked) {
     expect_error(
         ErrorCode::bad_offsets,
         [&] {
-          ops::resample::make_problem(call.tensor(1, true, rows), call.times(2, true, rows),
-                                      {call.times(3, true, 2000), {}}, call.tensor(4, true, 2000), options);
+          ops::resample::make_problem(call.tensor(1, true, rows), call.times(2, true, rows), call.times(3, true, 2000),
+                                      call.tensor(4, true, 2000), options);
         },
         pieces...);
   };
@@ -293,8 +293,8 @@ TEST(ResampleOffsetTensors, on_a_gpu_have_a_number_that_can_be_checked) {
         ResampleOptions options;
         options.target_offset_tensor = there(6, DType::i64, Layout::contiguous({0}));
         ops::resample_violations::make_problem(there(2, DType::f32, Layout::contiguous({100})),
-                                               {call.times(3, true, 2000), {}},
-                                               there(7, DType::i64, Layout::contiguous({7})), options);
+                                               call.times(3, true, 2000), there(7, DType::i64, Layout::contiguous({7})),
+                                               options);
       },
       "target_offset_tensor", "offsets");
   refused(0, 41, 4000, "source_offset_tensor", "0 offsets");

@@ -114,7 +114,7 @@ struct Tensors {
   TensorView values, source_times, target_times, output;
 
   ops::resample::Problem problem(const ResampleOptions& options = {}) const {
-    return ops::resample::make_problem(values, source_times, {target_times, {}}, output, options);
+    return ops::resample::make_problem(values, source_times, target_times, output, options);
   }
 };
 
@@ -238,7 +238,7 @@ TEST(ResampleSelect, modes_over_an_interval_are_refused_on_a_gpu_by_every_varian
         "mean, sum, min, max, any, count and lowpass run on the CPU");
     if (!ops::resample::has_gradient(mode)) continue;
     const auto backward = ops::resample_backward::make_problem(
-        tensors.source_times, {tensors.target_times, {}}, tensors.output, tensors.values,
+        tensors.source_times, tensors.target_times, tensors.output, tensors.values,
         {.interpolation = mode, .values = tensor(5, DType::bf16, {256, 500, 32}, kGpu)});
     for (const auto& variant : as_if_built(ops::resample_backward::variants()))
       if (variant.device == DeviceType::cuda) {
@@ -267,7 +267,7 @@ TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_samp
                                                                         {{4096, 100, 50, 7}, "window_gather"},
                                                                         {{256, 100, 2048, 256}, "row_gather"}}) {
     const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
-    const auto problem = ops::resample_backward::make_problem(tensors.source_times, {tensors.target_times, {}},
+    const auto problem = ops::resample_backward::make_problem(tensors.source_times, tensors.target_times,
                                                               tensors.output, tensors.values, {});
     EXPECT_EQ(ops::resample_backward::select(problem, device, "", table).name(), name) << problem.text();
   }

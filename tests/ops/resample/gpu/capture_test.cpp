@@ -25,8 +25,7 @@ TEST(GpuResampleCapture, every_call_is_captured) {
     const Mirror values(*made.values), source(*made.source), output(*made.output);
     const Mirror target(c.grid ? Buffer(c.times, {0}) : *made.target);
     const Mirror valid(c.valid ? *made.valid : Buffer(DType::u8, {0}));
-    const ops::resample::Targets targets =
-        c.grid ? ops::resample::Targets{{}, made.grid} : ops::resample::Targets{target.view(), {}};
+    const ops::resample::Targets targets = c.grid ? ResampleTargets(made.grid) : ResampleTargets(target.view());
     for (const auto& variant : ops::resample::variants()) {
       if (variant.device != DeviceType::cuda) continue;
       CountingAllocator memory;

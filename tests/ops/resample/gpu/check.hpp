@@ -66,8 +66,7 @@ inline void check(const Case& c, std::uint64_t seed, std::optional<Outside> devi
       const Mirror valid(poisoned_valid, 0);
       options.dependent_launch = dependent;
       if (c.valid) options.valid = valid.view();
-      const ops::resample::Targets targets =
-          c.grid ? ops::resample::Targets{{}, made.grid} : ops::resample::Targets{target.view(), {}};
+      const ops::resample::Targets targets = c.grid ? ResampleTargets(made.grid) : ResampleTargets(target.view());
       const std::vector<std::string> names =
           ways(variant, ops::resample::make_problem(values.view(), source.view(), targets, output.view(), options));
       ASSERT_TRUE(variant.name != "element_search" || !names.empty());
