@@ -745,7 +745,7 @@ def linear(
 ) -> Tensor:
     """activation(x weight^T + bias): torch.nn.functional.linear with its activation.
 
-    gemm does it where it is the faster one: for 16-bit types, but for less than 8 rows on the CPU. Everything else, f32 and f64, goes to
+    gemm does it where it pays: of 16-bit types on the CPU for 8 rows and more, and on a GPU for a result in f32. Everything else goes to
     torch's own function. Autocast converts as it does for torch's.
 
     Args:
@@ -766,21 +766,21 @@ def linear(
             return linear(x, weight, bias, activation=activation, out_dtype=out_dtype)
     if activation not in _torch_functions.ACTIVATIONS:
         raise invalid_value("linear: activation", repr(activation), "one of " + ", ".join(get_args(Activation)))
-    if not _gemm_pays(x, weight):
+    if not _gemm_pays(x, out_dtype):
         sums = torch.nn.functional.linear(x, weight, bias)
         return _torch_functions.ACTIVATIONS[activation](sums).to(out_dtype or x.dtype)
     rows = x.reshape(-1, x.shape[-1])
-    output = gemm(rows, weight.t(), bias, activation=activation, out_dtype=out_dtype)
+    steps: dict[str, Any] = {} if x.is_cuda else {"bias": bias, "activation": activation}
+    output = gemm(rows, weight.t(), out_dtype=out_dtype, **steps)
+    if x.is_cuda:  # torch adds a bias in less time than the kernel does
+        output = _torch_functions.ACTIVATIONS[activation](output if bias is None else output + bias)
     return output if x.dim() == 2 else output.view(*x.shape[:-1], -1)
 
 
-_FEWEST_ROWS = 8  # on the CPU: with less, a call of torch's takes less time than the packing of the weight
-
-
-def _gemm_pays(x: Tensor, weight: Tensor) -> bool:
+def _gemm_pays(x: Tensor, out_dtype: torch.dtype | None) -> bool:
     if x.dtype not in (torch.float16, torch.bfloat16) or x.dim() == 0 or torch.onnx.is_in_onnx_export():
         return False
-    return x.is_cuda or math.prod(x.shape[:-1]) >= _FEWEST_ROWS
+    return out_dtype is torch.float32 if x.is_cuda else math.prod(x.shape[:-1]) >= 8  # less: packing the weight is slow
 
 
 class Linear(torch.nn.Linear):
