@@ -64,7 +64,7 @@ bool few_queries(const Problem& problem, const DeviceInfo& device) {
 constexpr std::int64_t kQueriesThatStay = 2000;
 
 /// f32 whose channels fill the 128 bytes of a line, as 32 do. Where queries lie as close as pixels, as an encoder's,
-/// neighbours sample the same pixels, and shuffled_samples is the fastest; else level_per_thread
+/// neighbours sample the same pixels, and shuffled_samples is the fastest; else, and with fused steps, level_per_thread
 /// (docs/findings/ms_deform_attn.md, A8).
 bool whole_lines(const Problem& problem) { return problem.value_dtype == DType::f32 && problem.channels == 32; }
 bool close_queries(const Problem& problem) { return 2 * problem.queries >= problem.length; }
@@ -74,13 +74,13 @@ constexpr Rank<Problem> kRanks[] = {
      [](const Problem& problem, const DeviceInfo&) { return problem.queries >= kQueriesThatStay ? kUsual : kLast; }},
     {"level_per_thread",
      [](const Problem& problem, const DeviceInfo& device) {
-       return few_queries(problem, device) || (whole_lines(problem) && !close_queries(problem)) ? kBest : kUsual;
+       const bool apart = whole_lines(problem) && (problem.fused() || !close_queries(problem));
+       return few_queries(problem, device) || apart ? kBest : kUsual;
      }},
     {"shuffled_samples",
      [](const Problem& problem, const DeviceInfo& device) {
        return few_queries(problem, device) || whole_lines(problem) ? kGood : kUsual;
      }},
-    {"fused_vectors", usual},
     {"channel_per_thread", usual},
     {"simd_packed", [](const Problem& problem, const DeviceInfo&) { return packing_pays(problem) ? kUsual : kLast; }},
     {"simd", usual},

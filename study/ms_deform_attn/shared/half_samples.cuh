@@ -5,7 +5,7 @@
 #pragma once
 
 #include "device/l2.cuh"
-#include "ops/ms_deform_attn/forward/shared/definition.cuh"
+#include "study/ms_deform_attn/shared/exact_sums.cuh"
 #include "study/ms_deform_attn/shared/half_problem.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {

@@ -89,7 +89,7 @@ TEST(MsDeformAttnSelect, a_configuration_can_be_asked_for) {
       "level_per_thread/3 groups");
 }
 
-TEST(MsDeformAttnSelect, encoders_with_softmax_and_reference_points_keep_their_kernel) {
+TEST(MsDeformAttnSelect, calls_with_fused_steps_get_the_kernel_of_plain_ones_where_it_takes_them) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   forward::Problem problem = four_levels(2, 22223, DType::f16, 4);
   problem.softmax = true;
@@ -104,12 +104,19 @@ TEST(MsDeformAttnSelect, encoders_with_softmax_and_reference_points_keep_their_k
     return chosen(other);
   };
   EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::f32; }), "tma_resident");
-  EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::bf16; }), "fused_vectors");
-  EXPECT_EQ(changed([](auto& p) { p.reference_components = 4; }), "fused_vectors");
-  EXPECT_EQ(changed([](auto& p) { p.softmax = false; }), "fused_vectors");
-  EXPECT_EQ(changed([](auto& p) { p.masked = true; }), "fused_vectors");
-  EXPECT_EQ(changed([](auto& p) { p.dense_references = false; }), "fused_vectors");
-  EXPECT_EQ(changed([](auto& p) { p.queries = 300; }), "fused_vectors");
+  EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::bf16; }), "shuffled_samples");
+  EXPECT_EQ(changed([](auto& p) { p.reference_components = 4; }), "level_per_thread");
+  EXPECT_EQ(changed([](auto& p) { p.softmax = false; }), "level_per_thread");
+  EXPECT_EQ(changed([](auto& p) { p.masked = true; }), "shuffled_samples");
+  EXPECT_EQ(changed([](auto& p) { p.dense_references = false; }), "level_per_thread");
+  EXPECT_EQ(changed([](auto& p) { p.queries = 300; }), "level_per_thread");
+  EXPECT_EQ(changed([](auto& p) { p.output_dtype = DType::f32; }), "shuffled_samples");
+  problem = four_levels(48, 15422, DType::f16, 8);
+  problem.softmax = true;
+  problem.reference_components = 2;
+  EXPECT_EQ(chosen(problem), "tma_resident");
+  EXPECT_EQ(changed([](auto& p) { p.location_dtype = p.weight_dtype = DType::f32; }), "shuffled_samples")
+      << "f32 logits of eight points";
 }
 
 TEST(MsDeformAttnSelect, levels_stay_in_shared_memory_for_many_queries_of_an_image) {

@@ -3,9 +3,9 @@
 // is the border rule, so the box stands where the sample does and the weights are the plain bilinear ones. Each warp
 // has its own ring of stages and barriers; one thread per item works out the sample and issues its box.
 #include "device/tensor_copy.cuh"
-#include "ops/ms_deform_attn/forward/shared/definition.cuh"
 #include "ops/ms_deform_attn/forward/shared/level_map.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
+#include "study/ms_deform_attn/shared/exact_sums.cuh"
 
 namespace tmaops::ops::ms_deform_attn::tma_tile {
 namespace {

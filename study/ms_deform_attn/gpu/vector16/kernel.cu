@@ -6,6 +6,7 @@
 #include "ops/ms_deform_attn/forward/shared/corners.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
+#include "study/ms_deform_attn/shared/exact_sums.cuh"
 
 namespace tmaops::ops::ms_deform_attn::vector16 {
 namespace {

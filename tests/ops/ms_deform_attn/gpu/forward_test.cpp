@@ -294,8 +294,8 @@ TEST(GpuMsDeformAttnShapes, f32_outputs_of_16_bit_values) {
                   .f32_output = true},
                  ++seed));
   EXPECT_EQ(runs()["channel_per_thread"], 24);
-  EXPECT_EQ(runs()["fused_vectors"], 16);
-  EXPECT_EQ(runs()["shuffled_samples"], 0);
+  EXPECT_GE(runs()["shuffled_samples"], 16);
+  EXPECT_EQ(runs()["level_per_thread"], 0);
 }
 
 /// Level shapes, and starts, in device memory.

@@ -14,6 +14,7 @@ struct ChosenLevel {
   int points = 0;
   std::int64_t location_at = 0;
   std::int64_t weight_at = 0;
+  std::int64_t first_pixel = 0;  // in S
 };
 
 /// Level `number` of the `count` from `of` on. Its parts are chosen by selects: reading constant memory at addresses
@@ -35,7 +36,8 @@ __device__ __forceinline__ ChosenLevel choose_level(const DeviceLevel* of, int n
           .pitch = chosen([](const DeviceLevel& level) { return level.pitch; }),
           .points = chosen([](const DeviceLevel& level) { return static_cast<int>(level.points); }),
           .location_at = chosen([](const DeviceLevel& level) { return level.location_at; }),
-          .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; })};
+          .weight_at = chosen([](const DeviceLevel& level) { return level.weight_at; }),
+          .first_pixel = chosen([](const DeviceLevel& level) { return level.first_pixel; })};
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::gpu

@@ -4,7 +4,6 @@
 
 #include "ops/ms_deform_attn/forward/shared/definition.cuh"
 #include "ops/ms_deform_attn/shared/device_shapes.hpp"
-#include "ops/ms_deform_attn/shared/elements.hpp"
 
 namespace tmaops::ops::ms_deform_attn::gpu {
 
@@ -13,21 +12,64 @@ struct FusedCall : Call {
   constexpr DeviceLevel level(int l) const { return shapes.level(*this, l); }
 
   bool softmax = false;
-  std::int64_t logit = 0;        // stride of the logits of an item, in whatever level; 0 when there is no such stride
   int reference_components = 0;  // 2, 4, or 0 when there are none
   double offset_scale = 0;       // of 4 components
-  PointRows reference{};         // `head` is the stride of levels, `axis` that of components
+  float offset_scale_f32 = 0;
+  PointRows reference{};  // `head` is the stride of levels, `axis` that of components
   const std::uint8_t* mask = nullptr;
   std::int64_t mask_image = 0;  // strides
   std::int64_t mask_pixel = 0;
 };
 
-/// Largest or sum over the `lanes` threads (a power of two, neighbours) that share an item. One thread alone may call
-/// it anywhere, several with their whole warp.
-template <class T, class Combine>
-__device__ __forceinline__ T over_lanes(T value, int lanes, const Combine& combine) {
-  for (int step = lanes / 2; step > 0; step /= 2) value = combine(value, __shfl_xor_sync(~0u, value, step));
-  return value;
+/// Where the offsets of a level start, and how far one of 1 reaches: in locations.
+template <class T>
+struct OriginOf {
+  T x = 0;
+  T y = 0;
+  T step_x = 1;
+  T step_y = 1;
+};
+using Origin = OriginOf<float>;
+
+/// Of a level of an item that `row` says the query of, in the reference points. Without these locations are their own
+/// offsets.
+template <class T = float>
+__device__ __forceinline__ OriginOf<T> origin_of(const FusedCall& call, std::int64_t row, int l, int height, int width,
+                                                 int points) {
+  OriginOf<T> origin;
+  if (call.reference_components == 0) return origin;
+  const std::int64_t at = row + l * call.reference.head;
+  const std::int64_t axis = call.reference.axis;
+  const auto read = [&](const auto* from) {
+    origin.x = static_cast<T>(device::widen(__ldg(from + at)));
+    origin.y = static_cast<T>(device::widen(__ldg(from + at + axis)));
+    if (call.reference_components == 2) return;
+    origin.step_x = static_cast<T>(device::widen(__ldg(from + at + 2 * axis)));
+    origin.step_y = static_cast<T>(device::widen(__ldg(from + at + 3 * axis)));
+  };
+  if (call.reference.dtype == DType::f32)
+    read(static_cast<const float*>(call.reference.data));
+  else if (call.reference.dtype == DType::f16)
+    read(static_cast<const __half*>(call.reference.data));
+  else if (call.reference.dtype == DType::bf16)
+    read(static_cast<const __nv_bfloat16*>(call.reference.data));
+  else
+    read(static_cast<const double*>(call.reference.data));
+  if constexpr (std::is_same_v<T, float>) {
+    if (call.reference_components == 2) {
+      origin.step_x = __fdividef(1.0f, static_cast<float>(width));
+      origin.step_y = __fdividef(1.0f, static_cast<float>(height));
+    } else {
+      const float step = __fdividef(call.offset_scale_f32, static_cast<float>(points));
+      origin.step_x *= step;
+      origin.step_y *= step;
+    }
+  } else {
+    const T step = call.offset_scale / static_cast<T>(points);
+    origin.step_x = call.reference_components == 2 ? T(1) / static_cast<T>(width) : origin.step_x * step;
+    origin.step_y = call.reference_components == 2 ? T(1) / static_cast<T>(height) : origin.step_y * step;
+  }
+  return origin;
 }
 
 template <class Point, class T>
@@ -35,58 +77,28 @@ class Samples<Point, FusedCall, T> {
  public:
   static constexpr bool kMasks = true;
   static constexpr bool kMayBeMissing = true;
-  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item) : Samples(call, item, 0, 1) {
-    if (!call.softmax) return;
-    T sum = 0;
-    for_each_weight(0, 1, [&](T weight) { sum += exp(weight - largest_); });
-    scale_ = T(1) / sum;
-  }
-  /// `lanes` threads look for the largest logit together, this one is number `part`. The weights lack the division by
-  /// their sum.
-  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item, int part, int lanes)
+  __device__ __forceinline__ Samples(const FusedCall& call, const Item& item)
       : call_(call),
         locations_(call.locations.row(item.n, item.q, item.m)),
         weights_(call.weights.row(item.n, item.q, item.m)),
-        references_(item.n * call.reference.image + item.q * call.reference.query),
+        references_(call.reference.row(item.n, item.q, 0)),
         mask_(call.mask == nullptr ? nullptr : call.mask + item.n * call.mask_image) {
     if (!call.softmax) return;
     // fmax passes over a NaN; the sum then is NaN, and with it every weight.
-    T largest = -std::numeric_limits<T>::infinity();
-    for_each_weight(part, lanes, [&](T weight) { largest = fmax(largest, weight); });
-    largest_ = over_lanes(largest, lanes, [](T a, T b) { return fmax(a, b); });
-  }
-
-  __device__ __forceinline__ std::int64_t location_at(const DeviceLevel& level, std::int64_t p) const {
-    return locations_ + level.location_at + p * call_.locations.point;
-  }
-  __device__ __forceinline__ std::int64_t weight_at(const DeviceLevel& level, std::int64_t p) const {
-    return weights_ + level.weight_at + p * call_.weights.point;
-  }
-  /// A point of level l as it is stored: offset and logit where these are what the call has.
-  __device__ __forceinline__ PointOf<T> finish(const PointOf<T>& stored, const DeviceLevel& level, int l) const {
-    PointOf<T> point = stored;
-    if (call_.softmax) point.weight = exp(stored.weight - largest_) * scale_;
-    if (call_.reference_components == 0) return point;
-    const std::int64_t row = references_ + l * call_.reference.head;
-    const auto part = [&](int component) {
-      return read_point<AnyType, T>(call_.reference, row + component * call_.reference.axis);
-    };
-    if (call_.reference_components == 2) {
-      point.x = part(0) + divide(stored.x, static_cast<T>(level.width));
-      point.y = part(1) + divide(stored.y, static_cast<T>(level.height));
-    } else {
-      const T step = static_cast<T>(call_.offset_scale) / static_cast<T>(level.points);
-      point.x = fma(stored.x, part(2) * step, part(0));
-      point.y = fma(stored.y, part(3) * step, part(1));
-    }
-    return point;
+    largest_ = -std::numeric_limits<T>::infinity();
+    for_each_weight([&](T weight) { largest_ = fmax(largest_, weight); });
+    T sum = 0;
+    for_each_weight([&](T weight) { sum += exp(weight - largest_); });
+    scale_ = T(1) / sum;
   }
   __device__ __forceinline__ PointOf<T> at(const DeviceLevel& level, int l, std::int64_t p) const {
-    const std::int64_t at = location_at(level, p);
-    return finish(
-        {read_point<Point, T>(call_.locations, at), read_point<Point, T>(call_.locations, at + call_.locations.axis),
-         read_point<Point, T>(call_.weights, weight_at(level, p))},
-        level, l);
+    const std::int64_t at = locations_ + level.location_at + p * call_.locations.point;
+    const OriginOf<T> origin =
+        origin_of<T>(call_, references_, l, level.height, level.width, static_cast<int>(level.points));
+    const T weight = read_point<Point, T>(call_.weights, weights_ + level.weight_at + p * call_.weights.point);
+    return {fma(read_point<Point, T>(call_.locations, at), origin.step_x, origin.x),
+            fma(read_point<Point, T>(call_.locations, at + call_.locations.axis), origin.step_y, origin.y),
+            call_.softmax ? exp(weight - largest_) * scale_ : weight};
   }
   /// Whether a pixel of S counts as 0.
   __device__ __forceinline__ bool masked(std::int64_t pixel) const {
@@ -94,25 +106,13 @@ class Samples<Point, FusedCall, T> {
   }
 
  private:
-  static __device__ __forceinline__ T divide(T a, T b) {
-    if constexpr (std::is_same_v<T, float>)
-      return __fdividef(a, b);
-    else
-      return a / b;
-  }
   template <class Fn>
-  __device__ __forceinline__ void for_each_weight(int part, int lanes, const Fn& fn) const {
-    if (lanes > 1 && call_.logit != 0) {  // one thread alone is rare and wants few registers
-      const auto points = static_cast<int>(call_.points);
-#pragma unroll 4
-      for (int s = part; s < points; s += lanes) fn(read_point<Point, T>(call_.weights, weights_ + s * call_.logit));
-      return;
-    }
+  __device__ __forceinline__ void for_each_weight(const Fn& fn) const {
     for (int l = 0; l < call_.level_count; ++l) {
       const DeviceLevel level = call_.level(l);
 #pragma unroll 1
-      for (std::int64_t p = part; p < level.points; p += lanes)
-        fn(read_point<Point, T>(call_.weights, weight_at(level, p)));
+      for (std::int64_t p = 0; p < level.points; ++p)
+        fn(read_point<Point, T>(call_.weights, weights_ + level.weight_at + p * call_.weights.point));
     }
   }
 
@@ -129,13 +129,9 @@ class Samples<Point, FusedCall, T> {
 inline FusedCall fused_call(const Problem& problem, const Arguments& arguments) {
   FusedCall call{forward_call(problem, arguments)};
   call.softmax = problem.softmax;
-  bool even = problem.points <= INT32_MAX / 2;
-  const ConstTensorView& weights = arguments.attention_weights;
-  for (const Level& level : problem.levels)
-    even = even && point_offset(problem, level, 0, weights) == level.first_point * call.weights.point;
-  if (even) call.logit = call.weights.point;
   call.reference_components = problem.reference_components;
   call.offset_scale = arguments.offset_scale;
+  call.offset_scale_f32 = static_cast<float>(arguments.offset_scale);
   call.shapes = device_shapes(problem, arguments.level_views);
   if (problem.reference_components != 0) {
     const ConstTensorView& points = arguments.reference_points;

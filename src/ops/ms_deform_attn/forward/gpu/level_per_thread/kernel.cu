@@ -1,13 +1,14 @@
 // Version 8, for decoders: adds to shuffled_samples that each thread works out points of one of the levels, all of
 // them read by one load before the first sum, that the loads of two samples are under way while two others are summed,
 // and that the queries of a block are of one image and head: they find each other's pixels in the L1. Two or four
-// groups of threads may share the points of an item, where these threads run all at once.
+// groups of threads may share the points of an item, where these threads run all at once. A softmax and reference
+// points may be fused in.
 #include <bit>
 
 #include "device/bulk_copy.cuh"
 #include "ops/ms_deform_attn/forward/gpu/level_per_thread/threads.hpp"
 #include "ops/ms_deform_attn/forward/shared/chosen_level.cuh"
-#include "ops/ms_deform_attn/forward/shared/corners.cuh"
+#include "ops/ms_deform_attn/forward/shared/fused_corners.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
 #include "ops/ms_deform_attn/shared/vector_rows.hpp"
 
@@ -19,6 +20,7 @@ using namespace gpu;  // NOLINT(google-build-using-namespace): the operator's sh
 constexpr int kLevels = 4;  // that neighbouring threads take; the last one of four has no work where there are three
 constexpr int kPoints = 4;  // of each level, worked out together
 constexpr int kFlight = 2;  // samples whose loads are under way while as many are summed
+constexpr int kWholeFlight = 4;
 /// With f32 there is no register left for a row pitch beside the width.
 template <class Value>
 constexpr bool kTakesBorders = sizeof(Value) == 2;
@@ -33,7 +35,7 @@ struct Ahead {
 /// What is asked for before the first location is known. All blocks share the points; those of an image share its last
 /// levels, which its queries read nearly whole.
 struct Aheads {
-  Ahead points[2];            // locations, weights
+  Ahead points[3];            // locations, weights, reference points
   Ahead levels;               // of the first image
   std::int64_t image = 0;     // bytes to the next one
   unsigned image_blocks = 1;  // blocks of an image
@@ -46,12 +48,12 @@ __device__ __forceinline__ void fetch_share(const Ahead& ahead, unsigned block, 
                           min(ahead.share, ahead.units - from) * 16);
 }
 
-/// Three threads, in front of wait_for_previous_kernel(): with a dependent launch this happens while the kernel in
+/// Four threads, in front of wait_for_previous_kernel(): with a dependent launch this happens while the kernel in
 /// front comes to its end. That may still have to write these bytes: a prefetch returns none of them, and the L2 is
 /// where writes and later reads meet.
 __device__ __forceinline__ void fetch_ahead(const Aheads& aheads) {
-  if (threadIdx.x < 2) fetch_share(aheads.points[threadIdx.x], blockIdx.x, 0);
-  if (threadIdx.x == 2)
+  if (threadIdx.x < 3) fetch_share(aheads.points[threadIdx.x], blockIdx.x, 0);
+  if (threadIdx.x == 3)
     fetch_share(aheads.levels, blockIdx.x % aheads.image_blocks, blockIdx.x / aheads.image_blocks * aheads.image);
 }
 
@@ -69,9 +71,9 @@ __device__ __forceinline__ void load_level(const Call& call, const Point* locati
   }
 }
 
-template <class Value, class Point, int levels, int lane_bits, int group_bits>
-__global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
-    kernel(const __grid_constant__ Call call, const __grid_constant__ Aheads aheads, const unsigned blocks,
+template <class Value, class Point, int levels, int lane_bits, int group_bits, int flight, class AnyCall>
+__global__ void __launch_bounds__(flight == kFlight ? threads_at_once(sizeof(Value), group_bits) : kThreadsOfWhole, 1)
+    kernel(const __grid_constant__ AnyCall call, const __grid_constant__ Aheads aheads, const unsigned blocks,
            const unsigned each) {
   constexpr int kLanes = 1 << lane_bits;
   constexpr int kThreadBits = lane_bits + group_bits;  // of an item
@@ -111,17 +113,30 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
   for (auto left = static_cast<int>(call.levels[0].points); left > 0; left -= kPoints) {
     Point3 points[kMine];
     load_level(call, locations, weights, points);
+    if constexpr (kFused<AnyCall>) {
+      const Origin origin = origin_of(call, call.reference.row(item.n, item.q, 0), min(of_item % kLevels, levels - 1),
+                                      level.height, level.pitch - border, level.points);
+      float own = 0;
+#pragma unroll
+      for (Point3& point : points) {
+        point = fuse<Value>(call, point, origin);
+        own += point.weight;
+      }
+      const float scale = scale_of<1 << kThreadBits>(call, of_item % kLevels < levels ? own : 0.0f);
+#pragma unroll
+      for (Point3& point : points) point.weight *= scale;
+    }
     locations += kPoints * call.locations.point;
     weights += kPoints * call.weights.point;
     Corners corners[kMine];
     int offsets[kMine];
-    uint4 pixels[2 * kFlight][4];
+    uint4 pixels[2 * flight][4];
     const auto owner = [](int sample) {  // the thread of the group that has worked it out
       return sample % kOfPoint / levels * kLevels + sample % kOfPoint % levels;
     };
     const auto load = [&](int first_sample) {
 #pragma unroll
-      for (int s = first_sample; s < min(first_sample + kFlight, kSamples); ++s) {
+      for (int s = first_sample; s < min(first_sample + flight, kSamples); ++s) {
         const int own = s / kOfPoint;
         if (s % kOfPoint == 0) {
           corners[own] = corners_of(points[own], level.height, level.pitch - border, false);
@@ -129,7 +144,7 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
         }
         const uint4* upper = map + __shfl_sync(0xffffffffu, offsets[own], owner(s), kLanes);
         const uint4* lower = upper + call.levels[owner(s) % kLevels].pitch * pixel;
-        uint4(&to)[4] = pixels[s % (2 * kFlight)];
+        uint4(&to)[4] = pixels[s % (2 * flight)];
         to[0] = device::load_16(upper);
         to[1] = device::load_16(upper + pixel);
         to[2] = device::load_16(lower);
@@ -139,11 +154,11 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
     load(0);
 #pragma unroll
     for (int s = 0; s < kSamples; ++s) {
-      if (s % kFlight == 0) load(s + kFlight);
-      if (kLetEarly && s + kFlight == kSamples) device::let_next_kernel_start();
+      if (s % flight == 0) load(s + flight);
+      if (kLetEarly && s + flight == kSamples) device::let_next_kernel_start();
 #pragma unroll
       for (int k = 0; k < 4; ++k)
-        device::add_scaled_16<Value>(sum, pixels[s % (2 * kFlight)][k],
+        device::add_scaled_16<Value>(sum, pixels[s % (2 * flight)][k],
                                      __shfl_sync(0xffffffffu, corners[s / kOfPoint].weight[k], owner(s), kLanes));
     }
   }
@@ -153,7 +168,10 @@ __global__ void __launch_bounds__(threads_at_once(sizeof(Value), group_bits), 1)
   for (int round = 0; round < group_bits; ++round)
 #pragma unroll
     for (float& one : sum) one += __shfl_xor_sync(0xffffffffu, one, 1 << (lane_bits + round));
-  if (of_item < kLanes && valid) store_sums<Value, Point>(call, item, part * device::kPerVector<Value>, sum);
+  if (of_item >= kLanes || !valid) return;
+  const int d = part * device::kPerVector<Value>;
+  if (!all_finite(sum)) return store_exactly<Value, Point>(call, item, d);
+  device::store_16_streaming(output_channel<Value>(call, item, d), device::pack_16<Value>(sum));
 }
 
 /// Large blocks, for the L1's sake, where each multiprocessor has work for one or two of them; where it has work for
@@ -192,8 +210,9 @@ Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned im
   Aheads aheads;
   aheads.image_blocks = image_blocks;
   const unsigned blocks = image_blocks * static_cast<unsigned>(problem.batch);
-  const ConstTensorView* tensors[] = {&arguments.sampling_locations, &arguments.attention_weights};
-  for (int i = 0; i < 2; ++i) {
+  const ConstTensorView* tensors[] = {&arguments.sampling_locations, &arguments.attention_weights,
+                                      &arguments.reference_points};
+  for (int i = 0; i < (problem.reference_components != 0 ? 3 : 2); ++i) {
     const std::int64_t bytes = tensors[i]->size() * static_cast<std::int64_t>(size_of(tensors[i]->dtype));
     if (tensors[i]->is_contiguous() && bytes <= kMostAhead)
       aheads.points[i] = ahead_of(tensors[i]->data, bytes, blocks);
@@ -214,7 +233,9 @@ Aheads aheads_of(const Problem& problem, const Arguments& arguments, unsigned im
 }  // namespace
 
 Support supports(const Problem& problem, const DeviceInfo&) {
-  if (Support support = supports_vectors(problem); !support) return support;
+  if (Support support = supports_value_output(problem); !support) return support;
+  if (Support support = supports_vector_rows(problem); !support) return support;
+  if (problem.masked) return Support::no("takes no padding mask: its addresses take registers that are not there");
   if (problem.bordered && problem.value_dtype == DType::f32)
     return Support::no("takes a border only around 16-bit values: with f32 there is no register left for a row pitch");
   const int bits = lane_bits(problem);
@@ -228,6 +249,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
   for (const Level& level : problem.levels) {
     if (level.points != problem.levels[0].points || level.points % kPoints != 0 || level.points == 0)
       return Support::no("needs the same number of points in each level, a multiple of four");
+    if (problem.softmax && level.points != kPoints) return Support::no("takes a softmax of four points in each level");
     if (level.height < 2 || level.width < 2) return Support::no("needs levels of at least two pixels a side");
   }
   return Support::yes();
@@ -238,8 +260,12 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   Work work(kSite, problem.device);
   const int bits = lane_bits(problem);
   const int group_bits = std::countr_zero(static_cast<unsigned>(config.groups));
-  const std::int64_t most = block_threads(problem, group_bits) >> (bits + group_bits);  // queries of a block
-  const auto blocks = static_cast<unsigned>((problem.queries + most - 1) / most);       // of an image and head
+  // Two groups whose samples' loads fit in the registers all at once.
+  const bool whole = group_bits == 1 && size_of(problem.value_dtype) == 2 &&
+                     fits(problem, device_info(problem.device), group_bits, 1, kThreadsOfWhole);
+  const std::int64_t most =  // queries of a block
+      (whole ? kThreadsOfWhole / 2 : block_threads(problem, group_bits)) >> (bits + group_bits);
+  const auto blocks = static_cast<unsigned>((problem.queries + most - 1) / most);  // of an image and head
   const auto each = static_cast<unsigned>((problem.queries + blocks - 1) / blocks);
   const unsigned image_blocks = blocks * static_cast<unsigned>(problem.heads);
   const Aheads aheads = aheads_of(problem, arguments, image_blocks);
@@ -247,16 +273,28 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
   const LaunchShape shape{.grid = image_blocks * static_cast<unsigned>(problem.batch),
                           .block = threads / device::kWarpThreads * device::kWarpThreads,
                           .dependent = arguments.dependent_launch};
-  with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
-    if constexpr (std::is_same_v<Point, Value> || std::is_same_v<Point, float>)
-      with_constant<sizeof(Value) == 2 ? 3 : 4, 4>(call.level_count, [&]<int levels>(Constant<levels>) {
-        with_constant<2, 3>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
-          with_constant<0, kMostThreadBits - lane_bits>(group_bits, [&]<int group_bits>(Constant<group_bits>) {
-            work.add(kernel<Value, Point, levels, lane_bits, group_bits>, shape, call, aheads, blocks, each);
+  const auto add = [&]<class AnyCall>(const AnyCall& any_call) {
+    with_types(problem, [&]<class Value, class Point>(Value*, Point*) {
+      if constexpr (std::is_same_v<Point, Value> || std::is_same_v<Point, float>)
+        with_constant<sizeof(Value) == 2 ? 3 : 4, 4>(call.level_count, [&]<int levels>(Constant<levels>) {
+          with_constant<2, 3>(bits, [&]<int lane_bits>(Constant<lane_bits>) {
+            with_constant<0, kMostThreadBits - lane_bits>(group_bits, [&]<int group_bits>(Constant<group_bits>) {
+              const auto add_kernel = [&]<int flight>(Constant<flight>) {
+                work.add(kernel<Value, Point, levels, lane_bits, group_bits, flight, AnyCall>, shape, any_call, aheads,
+                         blocks, each);
+              };
+              if constexpr (group_bits == 1 && sizeof(Value) == 2)
+                if (whole) return add_kernel(Constant<kWholeFlight>());
+              add_kernel(Constant<kFlight>());
+            });
           });
         });
-      });
-  });
+    });
+  };
+  if (problem.fused())
+    add(fused_call(problem, arguments));
+  else
+    add(call);
   return work;
 }
 

@@ -49,12 +49,9 @@ __device__ __forceinline__ void store_unit(const AnyCall& call, const Unit& unit
   for (int c = 0; c < 8; ++c)
     sum[c] =
         fmaf(far.channel(lane, c), 1 / kScale, reinterpret_cast<const float*>(four(half, piece, query, c / 4))[c % 4]);
-  uint4 packed = device::pack_16<Value>(sum);
+  const uint4 packed = device::pack_16<Value>(sum);
   const int channel = 16 * half + 8 * (piece ^ (query & 1));
-  if (!all_finite<Value>(packed)) {
-    sum_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel, sum);
-    packed = device::pack_16<Value>(sum);
-  }
+  if (!all_finite<Value>(packed)) return store_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel);
   device::store_16_streaming(bytes_behind(output, q * step) + channel, packed);
 }
 
@@ -65,7 +62,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     kernel(const __grid_constant__ AnyCall call, const __grid_constant__ Near near, const __grid_constant__ Order order,
            const __grid_constant__ Steps steps) {
   constexpr bool kFifth = levels == 5;
-  static_assert(passes == 1 || !kOffsets<AnyCall>);  // the softmax needs all points of a query at once
+  // The softmax needs the logits of all passes at once, and each pass takes it anew.
+  static_assert(!kOffsets<AnyCall> || (!kFifth && (passes == 1 || sizeof(Point) == 2)));
   constexpr int kFar = far_levels(levels);
   constexpr int kFarSlots = kLevelSlots * kFar;
   constexpr int kSlotPoints = kFifth ? 2 : 2 * passes;
@@ -135,7 +133,10 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll(sizeof(Point) == 4 ? 1 : passes)
       for (int pass = 0; pass < passes; ++pass) {
         // Two samples of the thread's slot: where they lie, and their weights for all threads.
-        Point3 pair[2] = {points.at(2 * pass % kLoaded), points.at(2 * pass % kLoaded + 1)};
+        Point3 pair[2];
+        if constexpr (!kOffsets<AnyCall>)
+#pragma unroll
+          for (int i = 0; i < 2; ++i) pair[i] = points.at(2 * pass % kLoaded + i);
         unsigned drawn = 0;
         if (pass + 1 == passes) drawn = begin_draw(shared, lane);
         Spot spots[2];
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         const bool far_slot = !fifth && lane % kSlots < kFarSlots;
         const SlotPlace place = fifth ? SlotPlace(call, near, levels - 1, kFar) : slot;
         if constexpr (kOffsets<AnyCall>) {
-          take_softmax(pair, lane % kSlots < kLevelSlots * levels);
+          take_softmax(points, pass, lane % kSlots < kLevelSlots * levels, pair);
           const float2 start = points.start(call, place);
 #pragma unroll
           for (Point3& point : pair) point = {point.x + start.x, point.y + start.y, point.weight};
@@ -260,16 +261,6 @@ Near near_of(const Problem& problem, const ConstTensorView& value) {
   return near;
 }
 
-OffsetsCall offsets_call(const Call& call, const Arguments& arguments) {
-  const ConstTensorView& points = arguments.reference_points;
-  return {call, PointRows{.data = points.data,
-                          .dtype = points.dtype,
-                          .image = points.strides[0],
-                          .query = points.strides[1],
-                          .head = points.strides[2],
-                          .axis = points.strides[3]}};
-}
-
 Steps steps_of(const Problem& problem, const Arguments& arguments, const Call& call) {
   const auto bytes = [](std::int64_t elements, DType type) {
     return static_cast<std::uint64_t>(elements * static_cast<std::int64_t>(size_of(type)));
@@ -295,8 +286,8 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (problem.fused()) {
     if (!problem.softmax || problem.reference_components != 2 || problem.masked)
       return Support::no("takes a softmax with reference points of two components and no mask, or none of them");
-    if (problem.levels.size() > 4 || problem.levels[0].points != 4)
-      return Support::no("takes a softmax of four points in each of three or four levels");
+    if (problem.levels.size() > 4 || (problem.levels[0].points != 4 && problem.location_dtype == DType::f32))
+      return Support::no("takes a softmax in three or four levels, and of f32 logits of four points in each");
     if (!problem.dense_references)
       return Support::no("needs reference points of at most 32 bits, x and y next to each other");
     if (problem.location_dtype != problem.value_dtype && problem.location_dtype != DType::f32)
@@ -353,10 +344,13 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
     };
     if constexpr (sizeof(Value) == 2 && !std::is_same_v<Point, AnyType>) {
       if constexpr (std::is_same_v<Point, Value> || std::is_same_v<Point, float>)
-        if (problem.fused())
-          return problem.levels.size() == 3
-                     ? add(kernel<Value, Point, 3, 1, OffsetsCall>, offsets_call(call, arguments))
-                     : add(kernel<Value, Point, 4, 1, OffsetsCall>, offsets_call(call, arguments));
+        if (problem.fused()) {
+          const FusedCall offsets = fused_call(problem, arguments);
+          if constexpr (std::is_same_v<Point, Value>)
+            if (problem.levels[0].points == 8) return add(kernel<Value, Point, 4, 2, FusedCall>, offsets);
+          return problem.levels.size() == 3 ? add(kernel<Value, Point, 3, 1, FusedCall>, offsets)
+                                            : add(kernel<Value, Point, 4, 1, FusedCall>, offsets);
+        }
       if (problem.levels.size() == 3)
         add(kernel<Value, Point, 3, 1, Call>, call);
       else if (problem.levels.size() == 5)

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "ops/ms_deform_attn/forward/gpu/tma_resident/offsets_call.cuh"
 #include "ops/ms_deform_attn/forward/gpu/tma_resident/schedule.cuh"
+#include "ops/ms_deform_attn/forward/shared/fused_call.cuh"
 #include "ops/ms_deform_attn/shared/point_vectors.cuh"
 
 namespace tmaops::ops::ms_deform_attn::tma_resident {
@@ -20,7 +20,7 @@ constexpr float kScale = 256.0f;
 
 /// Whether points are offsets from reference points, and logits.
 template <class AnyCall>
-constexpr bool kOffsets = std::is_same_v<AnyCall, OffsetsCall>;
+constexpr bool kOffsets = std::is_same_v<AnyCall, FusedCall>;
 
 /// The level of a slot. With three levels the last two slots work out what the two before do, and nobody asks for it.
 /// With five levels the last one has a pass of its own, in which all slots do what the first two do.
@@ -97,7 +97,7 @@ struct PointColumns {
 };
 
 /// Locations and weights of points that a thread works out, `count` next to each other, as they lie in memory. With
-/// OffsetsCall these are offsets and logits, with the reference point.
+/// FusedCall these are offsets and logits, with the reference point.
 template <class Point, int count>
 struct Points {
   static constexpr int kWords = count * static_cast<int>(sizeof(Point)) / 4;
@@ -139,7 +139,7 @@ struct Points {
     return {element<Point>(pairs, 2 * i), element<Point>(pairs, 2 * i + 1), element<Point>(weights, i)};
   }
   /// Pixel coordinates of an offset of 0.
-  __device__ __forceinline__ float2 start(const OffsetsCall& call, const SlotPlace& slot) const {
+  __device__ __forceinline__ float2 start(const FusedCall& call, const SlotPlace& slot) const {
     float2 at;
     if (call.reference.dtype == DType::f32)
       at = {element<float>(reference, 0), element<float>(reference, 1)};
@@ -151,25 +151,35 @@ struct Points {
   }
 };
 
-/// Makes weights of the logits of a query's slots. `counts`: no other thread has this one's points too. The largest
-/// logit is looked for only where a warp's sums would leave the range of f32 without it.
-__device__ __forceinline__ void take_softmax(Point3 (&points)[2], bool counts) {
-  const float logits[2] = {points[0].weight, points[1].weight};
+/// The two points of a pass of a thread's slot, with weights made of the logits of all passes. `counts`: no other
+/// thread has this one's points too. The largest logit is looked for only where a warp's sums would leave the range of
+/// f32 without it.
+template <class Point, int count>
+__device__ __forceinline__ void take_softmax(const Points<Point, count>& points, int pass, bool counts,
+                                             Point3 (&pair)[2]) {
+  float weights[count];
   float sum = 0;
   const auto add_up = [&](float largest) {
+    float own = 0;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) points[i].weight = __expf(logits[i] - largest);
-    sum = device::group_sum<kSlots>(counts ? points[0].weight + points[1].weight : 0.0f);
+    for (int i = 0; i < count; ++i) own += weights[i] = __expf(points.at(i).weight - largest);
+    sum = device::group_sum<kSlots>(counts ? own : 0.0f);
   };
   add_up(0.0f);
   if (__any_sync(kAll, !(sum > 1e-18f && sum < 1e30f))) {
-    float largest = fmaxf(logits[0], logits[1]);
+    float largest = points.at(0).weight;
+#pragma unroll
+    for (int i = 1; i < count; ++i) largest = fmaxf(largest, points.at(i).weight);
 #pragma unroll
     for (int step = kSlots / 2; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(kAll, largest, step));
     add_up(largest);
   }
 #pragma unroll
-  for (Point3& point : points) point.weight = __fdividef(point.weight, sum);
+  for (int i = 0; i < 2; ++i) {  // chosen by selects: registers have no index
+    const bool second = count > 2 && pass != 0;
+    const Point3 point = second ? points.at(count - 2 + i) : points.at(i);
+    pair[i] = {point.x, point.y, __fdividef(second ? weights[count - 2 + i] : weights[i], sum)};
+  }
 }
 
 /// Two weights as the nearest 16-bit values and the 16-bit values nearest to what is missing.
