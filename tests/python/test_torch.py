@@ -823,6 +823,21 @@ def test_offsets_of_many_queries_are_made_again(device, dtype, monkeypatch):
         module(query, references, features, LEVELS).float().sum().backward()
 
 
+@pytest.mark.parametrize("autocast", [False, True])
+def test_modules_are_one_graph(device, autocast):
+    attention, layer = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3), ops.Linear(16, 16, activation="gelu")
+    query, features, references = torch.randn(2, 7, 16), torch.randn(2, 36, 16), torch.rand(2, 7, 2, 2)
+    given = [tensor.to(device) for tensor in (query, references, features)]
+    model = torch.nn.ModuleList([attention, layer]).to(device)
+
+    def run(query, references, features):
+        return model[0](model[1](query), references, features, LEVELS)
+
+    with torch.autocast(device, torch.bfloat16, enabled=autocast), torch.no_grad():
+        got = torch.compile(run, fullgraph=True, backend="aot_eager")(*given)
+        torch.testing.assert_close(got, run(*given))
+
+
 def test_a_compiled_graph_names_no_options_at_their_defaults(device):
     calls = []
 
