@@ -70,11 +70,11 @@ class Said(NamedTuple):
 
 
 class Messages:
-    """Reads messages. left_out: path -> why; quaternions: paths; broken: how many messages could not be read, and why."""
+    """Reads messages. left_out: path -> why; quaternions, vectors: paths; broken: how many could not be read, and why."""
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
-        self.quaternions: set[str] = set()
+        self.quaternions, self.vectors, self.frames = set[str](), set[str](), set[str]()  # frames: of headers
         self.broken, self.reason = 0, ""
 
     def lose(self, error: Exception) -> None:
@@ -95,7 +95,9 @@ class Messages:
                     self._walk(inner.get(name), f"{parent}.{child}.{name}", fields)
                 yield Said(("frames", parent, child), _stamp_of(transform), fields)
             return
-        fields = {}
+        fields, header = {}, message.get("header")
+        frame = (header if isinstance(header, dict) else message).get("frame_id")
+        self.frames |= {frame} if frame and isinstance(frame, str) else set()
         for name, value in message.items():
             if name not in STAMPS or _stamp_of({name: value}) is None:
                 self._walk(value, str(name), fields, None if name == WAYPOINTS else _names_in(message))
@@ -116,6 +118,7 @@ class Messages:
             self.quaternions.add(path)
         elif isinstance(value, dict):
             inner_names = _names_in(value)
+            self.vectors |= {path} if set(value) == set("xyz") else set()
             for name, inner in value.items() if getattr(value, "kind", "") != HEADER else ():
                 self._walk(inner, f"{path}.{name}", fields, None if name == WAYPOINTS else inner_names)
         elif isinstance(value, (str, bytes)):
@@ -204,7 +207,8 @@ class ObjectMessages(Messages):
             yield Block(key, np.array([row for row, _ in found]), stamps, values)
 
     def _numbers(self, path: str, key: tuple[str, ...], values: list) -> np.ndarray:
-        real = key or path in self.quaternions or not self._real.isdisjoint((path, path.rpartition(".")[0]))
+        parent = path.rpartition(".")[0]
+        real = key or path in self.quaternions or parent in self.vectors or not self._real.isdisjoint((path, parent))
         made = np.array(values, np.float64 if real else None)
         return made.astype(np.float64) if made.dtype.kind not in "biuf" else made
 

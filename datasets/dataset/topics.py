@@ -79,6 +79,7 @@ class Topic:
     latched: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     quaternions: set[str] = field(default_factory=set)
+    frames: set[str] = field(default_factory=set)  # of its headers
     broken: int = 0
     reason: str = ""
     recorded: list[np.ndarray] = field(default_factory=list)
@@ -145,6 +146,9 @@ class Recording:
             stream = self._stream(topic, name, label, samples, time)
             if stream.columns:
                 self.streams.append(stream)
+        if len(topic.frames) > 1:
+            frames = ", ".join(sorted(topic.frames))
+            self.warnings.append(f"messages of {topic.name} are of several frames, which its columns mix: {frames}")
         topic.samples.clear()
         for path, why in topic.left_out.items():
             self.notes.append(f"left out: {topic.name}{'.' + path if path else ''} ({why})")
@@ -217,10 +221,8 @@ def _column(parts: list[tuple[np.ndarray | None, int]], order: np.ndarray, is_qu
 
 def _chosen(topic: str, patterns: list[str]) -> bool:
     """Whether --topics takes a topic: those named (all, where none is), without those with a leading "-"."""
-    taken = [p for p in patterns if not p.startswith("-")]
-    left_out = [p[1:] for p in patterns if p.startswith("-")]
-    wanted = not taken or any(fnmatchcase(topic, p) for p in taken)
-    return wanted and not any(fnmatchcase(topic, p) for p in left_out)
+    taken, left_out = [p for p in patterns if not p.startswith("-")], [p[1:] for p in patterns if p.startswith("-")]
+    return any(fnmatchcase(topic, p) for p in taken or ["*"]) and not any(fnmatchcase(topic, p) for p in left_out)
 
 
 def _decoder(channel: Channel) -> RosMessages | ObjectMessages:
@@ -280,10 +282,10 @@ class _Publisher:
         for block in decoder.blocks(data):
             if block.values:
                 topic.add(block, recorded, self._number)
-        topic.broken += decoder.broken - broken
-        topic.reason = decoder.reason
+        topic.broken, topic.reason = topic.broken + decoder.broken - broken, decoder.reason
         topic.left_out |= decoder.left_out
         topic.quaternions |= decoder.quaternions
+        topic.frames |= decoder.frames
 
 
 class _Reader:
@@ -291,13 +293,12 @@ class _Reader:
 
     def __init__(self, bag: Bag, patterns: list[str], lost: list[str]):
         self.files: list[str] = []
-        self.count = 0
+        self.count, self._ends = 0, ""  # why a file breaks off
         self.last: int | None = None
         self._bag, self._patterns, self._lost = bag, patterns, lost
         self._topics: dict[str, Topic] = {}
         self._passed: set[str] = set()  # topics that were not asked for
         self._publishers: dict[Channel, _Publisher] = {}
-        self._ends = ""  # why a file breaks off
 
     def read(self, path: Path, found: Iterator[Recorded], failure: list[Exception]) -> None:
         """Takes the messages of a file, up to where it breaks off."""

@@ -669,3 +669,21 @@ def test_frames_whose_names_have_dots_are_columns_of_their_own(tmp_path):
     _, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path, hz=50)
     np.testing.assert_allclose(numbers(table, '/tf."a.b".c.translation.x'), np.arange(50), atol=1e-6)
     np.testing.assert_allclose(numbers(table, '/tf.a."b.c".translation.x'), -np.arange(50), atol=1e-6)
+
+
+def test_messages_of_several_frames_in_one_topic_are_said_and_vectors_of_json_are_real(tmp_path):
+    types = recorded.ROS2.types
+    rows = []
+    for i in range(50):
+        ns = BASE + i * 20 * MS
+        pose = types["geometry_msgs/msg/Pose"](recorded.vector(i, 0, 0, "Point"), recorded.quaternion([0, 0, 0, 1]))
+        header = recorded.header(ns, "map" if i % 2 else "odom")
+        rows.append(("/pose", ns, types["geometry_msgs/msg/PoseStamped"](header, pose)))
+        rows.append(
+            ("/json", ns, as_json({"frame_id": "map", "position": {"x": i, "y": 0, "z": 0}, "pixel": {"x": i}}))
+        )
+    report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path, hz=100)
+    (warning,) = report.warnings
+    assert warning.endswith("messages of /pose are of several frames, which its columns mix: map, odom")
+    np.testing.assert_allclose(numbers(table, "/json.position.x"), np.arange(99) / 2, atol=1e-6)
+    assert table["/json.pixel.x"].to_pylist()[:4] == [0, 0, 1, 1]

@@ -453,3 +453,18 @@ def test_a_time_that_is_not_finite_has_no_unit(bad):
     times[7] = bad
     with pytest.raises(tmaops.Error, match=rf"row 7\n  got:    {bad}\n"):
         tmaops.resample({"timestamp": times, "x": wave(1)}, hz=7)
+
+
+def test_what_recorders_write_for_nothing_is_missing_and_numbers_in_other_forms_are_said(tmp_path):
+    nothing = ["nan", "-nan", "1.#QNAN", "-1.#IND", "-nan(ind)", "nil", "<NA>", "#N/A", "NULL", ""]
+    text = "t,x\n" + "".join(f"{2 * i},{i}.5\n{2 * i + 1},{word}\n" for i, word in enumerate(nothing))
+    (tmp_path / "in.csv").write_text(text)
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 1})
+    assert said["columns"][0]["mode"] == "linear"
+    with np.load(tmp_path / "made.npz") as archive:
+        assert np.isnan(archive["x"]).sum() == len(nothing) and archive["x"][2] == 1.5
+    for form in ("1'000.{}", "1 000.{}", "\u2212{}.5", "[{}.5, 2.0]", "{}.5 m", '"1,00{}.5"'):
+        rows = "".join(f"{i};{form.format(i)}\n" for i in range(5))
+        (tmp_path / "in.csv").write_text("t;x\n" + rows)
+        said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 1})
+        assert "numbers_in_text" in [note["id"] for note in said["warnings"]], form

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 
@@ -60,13 +59,10 @@ Array text_of(const Table& table, std::size_t column) {
 
 bool is_missing(std::string_view field) {
   field = trimmed(field);
-  if (field.empty()) return true;
-  constexpr std::size_t kLongest = 5;
-  if (field.size() > kLongest) return false;
-  const std::string text = lower_case(field);
-  static constexpr std::array<std::string_view, 11> kMissing{"nan", "na",   "n/a",  "none", "null", "nat",
-                                                             "#na", "#n/a", "<na>", "-nan", "+nan"};
-  return std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end();
+  static constexpr std::string_view kMissing =
+      "||nan|na|n/a|none|null|nat|#na|#n/a|<na>|-nan|+nan|nil|nan(ind)|-nan(ind)|1.#qnan|-1.#qnan|1.#ind|-1.#ind|";
+  return field.size() < 10 && field.find('|') == std::string_view::npos &&
+         kMissing.find("|" + lower_case(field) + "|") != std::string_view::npos;
 }
 
 void fail_field(const Table& table, std::size_t row, std::size_t column, const std::string& needed) {
@@ -93,20 +89,19 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
   return values;
 }
 
-/// A number with a unit behind it, "1.5m", or with commas between its thousands, "1,000.5".
+/// A number with a unit behind it, "1.5m", or with marks between its thousands, "1,000.5"; a list that begins with one;
+/// digits behind U+2212, the sign of typesetting.
 bool begins_with_number(std::string_view text) {
-  static constexpr std::array<std::string_view, 20> kUnits{"m",  "mm",  "cm",  "km", "s",  "ms",  "us",
-                                                           "ns", "deg", "rad", "hz", "%",  "m/s", "rpm",
-                                                           "v",  "a",   "n",   "nm", "kg", "g"};
+  static constexpr std::string_view kUnits = " m mm cm km s ms us ns deg rad hz % m/s rpm v a n nm kg g ";
+  if (text.starts_with('[') || text.starts_with('(')) text = trimmed(text.substr(1, text.find_first_of(",;", 1) - 1));
+  if (text.starts_with("\u2212")) text.remove_prefix(3);
   std::string digits(text);
-  std::erase(digits, ',');
+  std::erase_if(digits, [](char c) { return c == ',' || c == '\'' || c == ' '; });
   double value = 0;
-  if (digits.size() != text.size() && text.find('.') != std::string_view::npos &&
-      parse_real(digits, value) == ParseResult::good)
-    return true;
+  if (parse_real(digits, value) == ParseResult::good) return true;
   const std::size_t end = text.find_last_of("0123456789");
   if (end == std::string_view::npos || parse_real(text.substr(0, end + 1), value) != ParseResult::good) return false;
-  return std::ranges::find(kUnits, lower_case(trimmed(text.substr(end + 1)))) != kUnits.end();
+  return kUnits.find(" " + lower_case(trimmed(text.substr(end + 1))) + " ") != std::string_view::npos;
 }
 
 TableColumn table_column(const Table& table, std::size_t column) {
