@@ -280,6 +280,27 @@ def test_layers_like_deformable_detrs_leave_their_steps_to_the_operator():
     assert {name: layer.forward for name, layer in layers.items()} == own
 
 
+@pytest.mark.parametrize("autocast", [None, torch.bfloat16], ids=str)
+def test_offsets_that_are_made_again_give_the_same_gradients(autocast, monkeypatch):
+    """What a GPU does for encoders, whose offsets take much memory."""
+    model, given, gradients, runs = small("deformable_detr").float(), models.inputs("deformable_detr"), [], []
+    linear = torch.nn.functional.linear
+    monkeypatch.setattr(torch.nn.functional, "linear", lambda *args: runs.append(args) or linear(*args))
+    compat.patch(model)
+    try:
+        for many in (float("inf"), 1):
+            monkeypatch.setitem(tmaops.torch._MANY, "cpu", many)
+            model.zero_grad()
+            runs.append(many)
+            made = run(model, given, autocast)[1].values()
+            gradients.append([gradient for gradient in made if gradient is not None])
+    finally:
+        compat.unpatch()
+    second = runs.index(1)
+    assert len(runs) - 1 - second == second - 1 + 2 * 4  # two layers of each of four attentions
+    assert distance(*gradients) < (1e-6 if autocast is None else 2e-2)
+
+
 def test_the_weights_of_patched_layers_are_those_of_the_model(patched):
     model = small("deformable_detr", {}).float()
     given = {**models.inputs("deformable_detr"), "output_attentions": True}
