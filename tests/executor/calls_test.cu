@@ -97,6 +97,28 @@ TEST(executor_calls, of_resample_violations_keep_the_rules) {
   EXPECT_EQ(counts.values(), wanted);
 }
 
+/// The targets of a tile are not where the mean pace says, so that its first window is the wrong one.
+TEST(executor_calls, of_resample_backward_at_a_changing_pace_keep_the_rules) {
+  constexpr std::int64_t kSamples = 3000, kTargets = 3000, kChannels = 8;
+  const Tensor<float> times(DType::f32, Layout::contiguous({1, kSamples}));
+  const Tensor<float> targets(DType::f32, Layout::contiguous({1, kTargets}));
+  const Tensor<float> gradient(DType::f32, Layout::contiguous({1, kTargets, kChannels}));
+  const Tensor<float> made(DType::f32, Layout::contiguous({1, kSamples, kChannels}));
+  for (std::int64_t i = 0; i < kSamples; ++i) times[i] = static_cast<float>(i);
+  for (std::int64_t i = 0; i < kTargets; ++i) {
+    const double at = static_cast<double>(i) / static_cast<double>(kTargets);
+    targets[i] = static_cast<float>(kSamples * at * (0.5 + 0.5 * at));
+    gradient[i * kChannels] = 1;
+  }
+  const auto call = [&](Device device, const char* variant) {
+    resample_backward(times.on(device), targets.on(device), gradient.on(device), made.on(device), {.variant = variant});
+  };
+  call({}, "reference_backward");
+  const std::vector<float> wanted = made.values();
+  expect_no_finding([&] { call(kExecutor, "window_gather"); });
+  for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(made.values()[i], wanted[i], 1e-4f) << i;
+}
+
 /// Runs of a plan by dependent launch: one may begin while the kernel before it still runs.
 void run_twice(const Plan& plan) {
   expect_no_finding([&] {
