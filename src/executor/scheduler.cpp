@@ -202,7 +202,8 @@ Thread* take_ready() {
 }
 
 void report_deadlock() {
-  std::map<std::string, std::pair<int, const Thread*>> kinds;
+  // Waits for the parity of a barrier stand before __syncwarp, which waits for lanes that wait for something else.
+  std::map<std::string, std::pair<int, const Thread*>, std::greater<>> kinds;
   for (const Thread* thread : launch->threads) {
     if (thread->state != Thread::State::waiting) continue;
     auto& [threads, first] = kinds[thread->reason() + ", at " + source_line(thread->place)];

@@ -143,7 +143,7 @@ TEST(executor_calls, of_attention_backward_without_the_values_gradient_keep_the_
     return MsDeformAttnGradients{.sampling_locations = of_locations.on(device),
                                  .attention_weights = of_weights.on(device)};
   };
-  for (const char* variant : {"vector_atomics_backward", "warp_atomics_backward"})
+  for (const char* variant : {"merged_atomics_backward", "vector_atomics_backward", "warp_atomics_backward"})
     run_twice(plan_ms_deform_attn_backward(value.on(kExecutor), levels, locations.on(kExecutor), weights.on(kExecutor),
                                            gradient.on(kExecutor), gradients(kExecutor),
                                            {.variant = variant, .dependent_launch = true}));
