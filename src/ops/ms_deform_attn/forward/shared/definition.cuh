@@ -98,6 +98,19 @@ __device__ __forceinline__ bool all_finite(const float (&sum)[count]) {
   return zero == 0.0f;
 }
 
+/// The channels d, d + 1, ... of an item by the definition. Rare.
+template <class Value, class Point, class AnyCall>
+__device__ __forceinline__ void sum_exactly(const AnyCall& call, const Item& item, int d,
+                                            float (&sum)[device::kPerVector<Value>]) {
+#pragma unroll 1
+  for (int i = 0; i < device::kPerVector<Value>; ++i) {
+    const float exact = sum_channel<Value, Point>(call, item, d + i);
+#pragma unroll
+    for (int k = 0; k < device::kPerVector<Value>; ++k)
+      if (k == i) sum[k] = exact;
+  }
+}
+
 /// Stores the channels d, d + 1, ... of an item by the definition, as many as 16 bytes of value hold. Rare; one by one,
 /// and to memory, for the registers' sake.
 template <class Value, class Point, class Output = Value, class AnyCall>

@@ -49,9 +49,13 @@ __device__ __forceinline__ void store_unit(const AnyCall& call, const Unit& unit
   for (int c = 0; c < 8; ++c)
     sum[c] =
         fmaf(far.channel(lane, c), 1 / kScale, reinterpret_cast<const float*>(four(half, piece, query, c / 4))[c % 4]);
-  const uint4 packed = device::pack_16<Value>(sum);
+  uint4 packed = device::pack_16<Value>(sum);
   const int channel = 16 * half + 8 * (piece ^ (query & 1));
-  if (!all_finite<Value>(packed)) return store_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel);
+  if (!all_finite<Value>(packed)) {  // each of the two ways spills where the other does not
+    if constexpr (kOffsets<AnyCall>) return store_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel);
+    sum_exactly<Value, Point>(call, {unit.n, q, unit.m}, channel, sum);
+    packed = device::pack_16<Value>(sum);
+  }
   device::store_16_streaming(bytes_behind(output, q * step) + channel, packed);
 }
 
