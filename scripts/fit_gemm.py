@@ -2,6 +2,7 @@
 """Fits the cost of gemm's tiles to the times of every choice, and says how well that chooses.
 
     scripts/fit_gemm.py results/h100/gemm_choices.json results/h200/gemm_choices.json
+    git show 2ddba98:results/h200/gemm_choices.json > /tmp/earlier.json  # and --earlier /tmp/earlier.json
 
 Writes costs.inc and measured.inc of src/ops/gemm. The files are those of scripts/gemm_map.py --keep. Needs numpy and
 scipy. The model is that of src/ops/gemm/estimate.cpp.
@@ -26,16 +27,17 @@ L2_LINES = 100e3  # in a microsecond
 KEPT_PART = 0.45
 MEMORY_RATES = {"h100": 3.1e6, "h200": 4.3e6}  # bytes in a microsecond
 OVERLAP_LOSS = 0.15
-SLOW = 2  # kHopeless of the bench
+SLOW = 1.15  # times as long as the fastest takes at least what was not timed
 # What long runs decided that the file does not have (docs/findings/gemm_large.md, P8 and P10).
 EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192c2"}
 # On an H100 their times are of code before the one that runs: an H200's stand in.
-OLDER = ("wgmma_split_k", "wgmma_persistent", "wgmma_deep_stages", "wgmma_latency")
+OLDER = ("wgmma_split_k", "wgmma_persistent", "wgmma_deep_stages")
 # Of wgmma_split_k's tiles, where not 8 (configs.cpp).
 MOST_SPLITS = {(64, 48): 1, (64, 80): 1, (64, 96): 1, (64, 128): 4, (128, 80): 1, (128, 96): 2, (128, 128): 1}
-MOST_SPLITS |= {(128, 160): 2, (192, 80): 1}
+MOST_SPLITS |= {(128, 144): 1, (128, 160): 2, (128, 176): 1, (128, 192): 1, (128, 256): 1, (192, 80): 1}
 FEWEST = 3  # products for which a tile must have a time
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
+VARIANTS = re.findall(r"gemm, (\w+), cuda", (GEMM / "variants.def").read_text())
 
 
 class Tile(NamedTuple):
@@ -62,12 +64,14 @@ def text_of(tile: Tile) -> str:
 
 
 def in_lines(entries: list[str]) -> str:
-    """As many entries in a line as 120 columns take."""
-    lines = [""]
+    """Few lines of at most 120 columns: each entry is in the first line that has room."""
+    lines: list[str] = []
     for entry in entries:
-        if lines[-1] and len(lines[-1]) + 1 + len(entry) > 120:
-            lines.append("")
-        lines[-1] += (" " if lines[-1] else "") + entry
+        room = next((i for i, line in enumerate(lines) if len(line) + 1 + len(entry) <= 120), None)
+        if room is None:
+            lines.append(entry)
+        else:
+            lines[room] += " " + entry
     return "\n".join(lines) + "\n"
 
 
@@ -143,11 +147,21 @@ def takes(tile: Tile, case: str) -> bool:
         return blocks <= (2 if tile.columns <= 32 else 1) * MULTIPROCESSORS and k >= 256 * tile.splits
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-    return tile.variant in ("wgmma_cp_async", "mma_sync")
+    m, n, k = extents(case)
+    if tile.variant == "wgmma_specialized":
+        by_width = {128: True, 256: True, 192: case[1] == "R"}
+        return by_width.get(tile.columns, case[1] == "C") and (
+            tile.columns in (128, 256) or block_count(tile, case) <= MULTIPROCESSORS
+        )
+    if tile.variant == "wgmma_deep_stages" and tile.splits == 2:
+        return m % 64 == 0 and n % 64 == 0 and k >= 2048 and block_count(tile, case) <= MULTIPROCESSORS
+    if tile.variant == "wgmma_cluster8":
+        return n % 8 == 0 and block_count(tile, case) <= MULTIPROCESSORS * 7 // 8 // 8 * 8
+    return tile.variant in ("wgmma_cp_async", "wgmma_deep_stages", "mma_sync")
 
 
-CLEAR = 1.005  # times as long as the costs' choice takes a tile that the same costs may choose elsewhere
-NEAR = 1.02  # times as long as the fastest one a tile may take that needs no line of its own
+CLEAR = 1.01  # times as long as the costs' choice takes a tile that the same costs may choose elsewhere
+NEAR = 1.025  # times as long as the fastest one a tile may take that needs no line of its own
 Sample = tuple[
     float, float, float, float, bool, float, bool
 ]  # features(), measured time, whether it took at least that
@@ -196,13 +210,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("h100")
     parser.add_argument("h200")
+    parser.add_argument(
+        "--earlier", help="a file of an H200 that has times of tiles that `h200` lacks, of code before it"
+    )
     arguments = parser.parse_args()
-    sources = f"{arguments.h100} and {arguments.h200}"
-    maps = {device: hot_products(path) for device, path in vars(arguments).items()}
+    sources = f"{arguments.h100} and {arguments.h200}" + (", and earlier times" if arguments.earlier else "")
+    maps = {"h100": hot_products(arguments.h100), "h200": hot_products(arguments.h200)}
+    earlier = {one["case"]: one["us"] for one in hot_products(arguments.earlier)} if arguments.earlier else {}
     samples: dict[Tile, list[Sample]] = defaultdict(list)
     cases: dict[Tile, list[str]] = defaultdict(list)
     for device, products in maps.items():
-        counts = Counter(tile_of(choice) for one in products for choice in one["us"])
+        timed = [*(one["us"] for one in products), *(earlier.values() if device == "h200" else ())]
+        counts = Counter(tile_of(choice) for us in timed for choice in us)
         older = OLDER if device == "h100" else ()
         known = {t for t, count in counts.items() if t and count >= FEWEST and t.variant not in older and offered(t)}
         for one in products:
@@ -210,6 +229,8 @@ def main() -> None:
             own = {tile: us for choice, us in one["us"].items() if (tile := tile_of(choice)) in known}
             if not own:
                 continue
+            if device == "h200":
+                own = at_pace(own, earlier.get(case, {}), known) | own
             slow = {t: SLOW * min(own.values()) for t in known if t not in own and takes(t, case)}
             for times, at_least in ((own, False), (slow, True)):
                 for tile, us in times.items():
@@ -218,15 +239,15 @@ def main() -> None:
     costs = fit_all(samples, cases)
     # Studies are chosen by name alone and are not in the files. mma_sync is for GPUs without wgmma: dearer than all others.
     costs = {tile: cost for tile, cost in costs.items() if tile.variant != "mma_sync"}
-    old = re.findall(r'(\{"(\w+)", .*?\}\},)', (GEMM / "costs.inc").read_text())
-    known_variants = {tile.variant for tile in costs}
+    old = re.findall(r'(\{"(\w+)/.*?\},)', (GEMM / "costs.inc").read_text())
+    known_variants = {tile.variant.removeprefix("wgmma_") for tile in costs}
     entries = [entry for entry, variant in old if variant not in known_variants]
     entries += [
-        f'{{"{t.variant}", "{text_of(t)}", {{{",".join(f"{value:.3g}" for value in cost)}}}}},'
+        f'{{"{t.variant.removeprefix("wgmma_")}/{text_of(t)}",{",".join(f"{value:.3g}".lstrip("0") for value in cost)}}},'
         for t, cost in sorted(costs.items())
     ]
     head = (
-        "// What tiles cost: variant, tile, {start, finish, step, edge, stream}.\n"
+        "// What tiles cost: variant, without wgmma_, and tile, then start, finish, step, edge, stream.\n"
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
     )
     (GEMM / "costs.inc").write_text(head + in_lines(entries))
@@ -238,15 +259,29 @@ def main() -> None:
         chosen |= {case: fastest[case] for case in needs_line(costs, products, device)}
         known_cases |= {one["case"] for one in products}
     head = (
-        "// What was fastest, where the costs may choose a tile that is slower.\n"
+        "// What was fastest, without wgmma_, where the costs may choose a tile that is slower.\n"
         f"// Made by scripts/fit_gemm.py from {sources}.\n"
     )
-    entries = [f'{{"{case}", "{choice}"}},' for case, choice in sorted(chosen.items())]
+    entries = [f'{{"{case}","{choice.removeprefix("wgmma_")}"}},' for case, choice in sorted(chosen.items())]
     (GEMM / "measured.inc").write_text(head + in_lines(entries))
 
 
+def at_pace(own: dict[Tile, float], earlier: dict[str, float], known: set[Tile]) -> dict[Tile, float]:
+    """Earlier times of known tiles, at the pace of `own` by what both have of the variant, else of the product."""
+    old = {tile: us for choice, us in earlier.items() if (tile := tile_of(choice)) in known}
+    paces = defaultdict(list)
+    for tile in own.keys() & old.keys():
+        for variant in (tile.variant, ""):
+            paces[variant].append(own[tile] / old[tile])
+    pace = {variant: statistics.median(ratios) for variant, ratios in paces.items()}
+    return {tile: us * pace.get(tile.variant, pace[""]) for tile, us in old.items() if pace}
+
+
 def hot_products(path: str) -> list[dict]:
-    return [one for one in kept_products(path) if one["temperature"] == "hot"]
+    products = [one for one in kept_products(path) if one["temperature"] == "hot"]
+    for one in products:
+        one["us"] = {choice: us for choice, us in one["us"].items() if choice.split("/")[0] in VARIANTS}
+    return products
 
 
 def needs_line(costs: dict[Tile, tuple[float, ...]], products: list[dict], device: str) -> set[str]:

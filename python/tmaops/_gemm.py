@@ -42,7 +42,7 @@ def gemm(
         out: array to write, which must not overlap the inputs but `c`; else a new one of the library of `a`.
         out_dtype: f16, bf16 or f32 of a new result; by default that of `a`.
         dependent_launch: on a GPU, let the kernel start before the one in front of it has ended (it waits before it reads).
-        variant: name of a variant ("portable"), or of one of its configurations ("wgmma_latency/64x32"); by default the best.
+        variant: name of a variant ("portable"), or of one of its configurations ("wgmma_split_k/64x32"); by default the best.
         tuning: on a GPU, a file of measured choices, or "off".
         stream: a CUDA stream (of torch, CuPy, or its address); by default the current one of the library of `a`.
 

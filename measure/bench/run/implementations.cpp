@@ -15,8 +15,7 @@ std::vector<std::unique_ptr<Implementation>> ImplementationFactory::of(const Set
   Found found;
   if (options_.tune) {
     add_tunings(workload, found);
-    if (options_.peers_by_name)
-      for (const std::string& peer : options_.peers) add_peer(peer, workload, in_process, found);
+    for (const std::string& peer : options_.peers) add_peer(peer, workload, in_process, found);
     return found;
   }
   const WantedVariants wanted = wanted_variants(problem, workload.variants(), options_.all_variants);

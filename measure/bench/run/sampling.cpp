@@ -31,8 +31,8 @@ double sample(Timed& one, const RunOptions& options, Timer& timer) {
   return seconds;
 }
 
-/// A way that takes twice as long as another one of its problem gets no further samples.
-constexpr double kHopeless = 2;
+/// A way that takes so many times as long as another one of its problem gets no further samples.
+constexpr double kHopeless = 1.5;
 
 void leave_out_slow(std::vector<TimedProblem>& running) {
   for (TimedProblem& problem : running) {

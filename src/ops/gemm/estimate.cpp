@@ -40,7 +40,7 @@ int lines_per_row(const MatrixLayout& layout) {
 
 /// A line of costs.inc.
 struct KnownCost {
-  std::string_view variant, tile;  // "64x16k2t"
+  std::string_view tile;  // "split_k/64x16k2t"
   TileCost cost;
 };
 constexpr KnownCost kKnownCosts[] = {
@@ -50,9 +50,9 @@ constexpr KnownCost kKnownCosts[] = {
 }  // namespace
 
 std::optional<TileCost> cost_of(std::string_view variant, const Config& config) {
-  const std::string tile = config.text();
+  const std::string tile = std::string(variant.substr(variant.starts_with("wgmma_") ? 6 : 0)) + "/" + config.text();
   for (const KnownCost& one : kKnownCosts)
-    if (one.tile == tile && one.variant == variant) return one.cost;
+    if (one.tile == tile) return one.cost;
   return std::nullopt;
 }
 

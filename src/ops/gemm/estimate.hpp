@@ -1,6 +1,5 @@
-// What a product costs on a GPU with each tile: what select() compares where nothing was measured. The costs of the
-// tiles (costs.inc) are fitted by scripts/fit_gemm.py to the times of every choice on an H100, inputs in the L2.
-// Problems here are in the form in which D is row-major.
+// What a product, in the form in which D is row-major, costs on a GPU with each tile: what select() compares where
+// nothing was measured. scripts/fit_gemm.py fits the costs of the tiles (costs.inc) to times with inputs in the L2.
 #pragma once
 
 #include <optional>

@@ -24,16 +24,15 @@ using MeasuredChoice = std::pair<std::string_view, std::string_view>;  // of a p
 constexpr MeasuredChoice kMeasured[] = {
 #include "ops/gemm/measured.inc"
 };
-static_assert(std::ranges::is_sorted(kMeasured, {}, &MeasuredChoice::first));
 
 /// What ships with the library for an H100 and an H200: the fastest on an H200, inputs in the L2. Empty for another
 /// device, and where the product was not measured or the costs choose as well.
-std::string_view measured_choice(const DeviceInfo& device, std::string_view product) {
+std::string measured_choice(const DeviceInfo& device, std::string_view product) {
   constexpr int kMultiprocessors = 132;  // of the SXM module
   const bool known = device.name.starts_with("NVIDIA H200") || device.name.starts_with("NVIDIA H100");
   if (!known || device.multiprocessors != kMultiprocessors) return {};
-  const auto* const found = std::ranges::lower_bound(kMeasured, product, {}, &MeasuredChoice::first);
-  return found == std::end(kMeasured) || found->first != product ? std::string_view{} : found->second;
+  const auto* const found = std::ranges::find(kMeasured, product, &MeasuredChoice::first);
+  return found == std::end(kMeasured) ? "" : "wgmma_" + std::string(found->second);
 }
 
 /// What was measured to be fastest: the user's table (null: none), then the library's. Nothing where that cannot run:
@@ -41,7 +40,7 @@ std::string_view measured_choice(const DeviceInfo& device, std::string_view prod
 std::optional<Choice> measured(const TuningTable* table, const Problem& row_major, const DeviceInfo& device) {
   const std::string product = tuned_product(row_major);
   const TunedChoice* tuned = table == nullptr ? nullptr : table->find(device.name, product, tuned_types(row_major));
-  std::string_view wanted;
+  std::string wanted;
   if (tuned != nullptr)
     wanted = tuned->choice;
   else if (row_major.d.dtype == row_major.a.dtype)

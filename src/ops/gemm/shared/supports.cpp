@@ -22,6 +22,13 @@ bool has_plain_rows(const Problem& problem) {
          supports_map(d, "d");
 }
 
+bool has_whole_chunks(const Problem& problem) {
+  const auto narrow = [](const MatrixLayout& layout) { return 2 * layout.leading_dimension() <= INT32_MAX; };
+  return has_plain_rows(problem) && problem.d.dtype == problem.a.dtype && problem.batch == 1 && problem.k % 8 == 0 &&
+         (problem.a.order == Order::row || problem.m % 8 == 0) && narrow(problem.a) && narrow(problem.b) &&
+         narrow(problem.d);
+}
+
 Support supports_extents(const Problem& problem) {
   constexpr std::int64_t most = INT32_MAX - 1024;
   if (problem.m > most || problem.n > most || problem.k > most)

@@ -18,6 +18,10 @@ bool is_plain_product(const Problem& problem);
 /// round and store their accumulators, without the general epilogue.
 bool has_plain_rows(const Problem& problem);
 
+/// Whether a product with plain rows comes in whole chunks throughout: one batch, D in the type of A, strides in 32
+/// bits.
+bool has_whole_chunks(const Problem& problem);
+
 /// Tiles count in 32 bits.
 Support supports_extents(const Problem& problem);
 /// A matrix can be loaded by TMA.

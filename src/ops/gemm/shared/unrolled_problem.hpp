@@ -1,6 +1,8 @@
 // Products for the unrolled kernels: cut into whole tiles, with a K that the compiler knows.
 #pragma once
 
+#include <algorithm>
+
 #include "core/work.hpp"
 #include "ops/gemm/shared/supports.hpp"
 
@@ -14,15 +16,11 @@ constexpr unsigned unrolled_group(int k) { return k <= 256 ? 1 : 4; }
 /// Whether a plain product of that K is cut into whole tiles of 64 x columns, and its strides fit 32 bits. `problem` in
 /// the form in which D is row-major.
 inline bool cuts_whole(const Problem& problem, int columns, int k) {
-  const auto fits = [](std::int64_t lines, std::int64_t stride) {
-    return stride >= 0 && 2 * lines * stride <= INT32_MAX;
+  const auto fits = [](const MatrixLayout& layout) {
+    return 2 * std::max(layout.rows, layout.columns) * layout.leading_dimension() <= INT32_MAX;
   };
-  const auto operand_fits = [&](const MatrixLayout& layout) {
-    return fits(layout.order == Order::row ? layout.rows : layout.columns, layout.leading_dimension());
-  };
-  return has_plain_rows(problem) && problem.d.dtype == problem.a.dtype && problem.batch == 1 && problem.k == k &&
-         problem.m % (kUnrolledRows * unrolled_group(k)) == 0 && problem.n % columns == 0 && operand_fits(problem.a) &&
-         operand_fits(problem.b) && fits(problem.m, problem.d.row_stride);
+  return has_whole_chunks(problem) && problem.k == k && problem.m % (kUnrolledRows * unrolled_group(k)) == 0 &&
+         problem.n % columns == 0 && fits(problem.a) && fits(problem.b) && fits(problem.d);
 }
 
 /// A block per tile of 64 x columns. m and n in the form in which D is row-major.

@@ -27,13 +27,15 @@ inline bool is_one_wave(const Config& config, const Problem& problem, const Devi
   return tile_count(config, problem) <= at_once;
 }
 
-/// The order of tiles. Where all run at once, neighbours take four rows and then the next column, so that they ask for
+/// The order of tiles. Where few waves run, neighbours take four rows and then the next column, so that they ask for
 /// the same lines (docs/findings/gemm.md, G28), or two where blocks without a tile would keep others waiting.
 inline TileOrder order_of_tiles(const Problem& problem, int rows, int columns) {
+  constexpr int kFewWaves = 4;
   TileOrder order(problem, rows, columns);
   const int at_once = device_info(problem.device).multiprocessors;
-  if (order.tiles() * problem.batch > at_once) return order;
+  if (order.tiles() * problem.batch > kFewWaves * at_once) return order;
   order.group_shift = std::min(order.group_shift, 2);
+  if (order.tiles() * problem.batch > at_once) return order;
   TileOrder smaller = order;
   const auto blocks = [&] { return std::int64_t{smaller.grid(1).x} * smaller.grid(1).y * problem.batch; };
   while (smaller.group_shift > 1 && blocks() > at_once) --smaller.group_shift;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/workloads/wanted_variants.hpp"
 #include "bench/workloads/workload.hpp"
 #include "support/expect_error.hpp"
@@ -263,6 +265,19 @@ TEST(Cases, the_types_of_one_case_are_timed_together_on_a_cpu) {
     EXPECT_EQ(report.rows[i].info.dtype, problems[i].find("dtype")->value);
     EXPECT_EQ(report.rows[i].us->n, kFewestSamples);
   }
+}
+
+TEST(Cases, a_tuning_times_the_peers_of_the_configuration_beside_every_way) {
+  const Settings product = problem("gemm", {{"case", "RC 16"}, {"dtype", "f32"}});
+  const Report report =
+      run({product}, {}, {.samples = kFewestSamples, .min_time = 0, .peers = {"copy"}, .tune = true}, {});
+  std::vector<std::string> wanted = make_workload(product, {})->candidates();
+  wanted.emplace_back("copy");
+  std::vector<std::string> timed;
+  for (const Row& row : report.rows) timed.push_back(row.implementation);
+  std::ranges::sort(wanted);
+  std::ranges::sort(timed);
+  EXPECT_EQ(timed, wanted);
 }
 
 TEST(Cases, unknown_variants_and_peers_are_named) {

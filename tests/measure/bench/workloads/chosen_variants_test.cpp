@@ -21,7 +21,6 @@ struct Reason {
   std::string why;
 };
 const std::vector<Reason> kReasons{
-    {"gemm: {size: 64}", "wgmma_latency: few tiles, and a K for which no kernel is unrolled"},
     {"ms_deform_attn: {levels: 100x167, queries: 300, channels: 30, direction: backward}",
      "warp_atomics_backward: rows of channels that are no multiple of 16 bytes"},
     {"gemm: {mode: RC, size: 255, dtype: f16}", "wgmma_cp_async: rows that TMA cannot take"},

@@ -30,14 +30,20 @@ struct Divisor {
   }
 };
 
+constexpr int kSharing = 16;   // neighbouring blocks that share the lines that they ask for
+constexpr int kStripRows = 4;  // of their tiles
+
 /// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
-/// second group run backwards, so that it begins with what the last one left in the L2.
+/// second group run backwards, so that it begins with what the last one left in the L2. 16 neighbours share the lines
+/// that they ask for if they are blocks without a cluster (docs/findings/gemm_models.md, L2), so these take four rows
+/// of 16 columns, and then the next four.
 struct Walk {
   int row_tiles = 0;  // of a whole cluster
   int column_tiles = 0;
   int group = 0;  // row tiles that are walked together
   int whole = 0;  // tiles over all batches, without those that are cut
   int steps = 0;  // of all clusters together: whole tiles, then pieces
+  bool strips = false;
   Divisor in_batch, in_group, rows, last_rows;
 
   __device__ __forceinline__ void locate(int tile, int& row, int& column, int& batch) const {
@@ -47,7 +53,14 @@ struct Walk {
     tile -= number * group * column_tiles;
     const bool last = (number + 1) * group > row_tiles;
     column = (last ? last_rows : rows).into(tile);
-    row = number * group + tile - column * (last ? row_tiles - number * group : group);
+    const int in_group_rows = last ? row_tiles - number * group : group;
+    row = number * group + tile - column * in_group_rows;
+    const int first = column / kSharing * kSharing;
+    if (strips && in_group_rows % kStripRows == 0 && first + kSharing <= column_tiles) {
+      tile -= first * in_group_rows;
+      row = number * group + tile / (kStripRows * kSharing) * kStripRows + tile % kStripRows;
+      column = first + tile / kStripRows % kSharing;
+    }
     if ((number & 1) != 0) column = column_tiles - 1 - column;
   }
 };
@@ -97,7 +110,10 @@ inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
   Walk walk;
   walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
   walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
-  walk.group = static_cast<int>(std::clamp<std::int64_t>(group_rows / rows, 1, walk.row_tiles));
+  walk.strips = cluster == 1 && walk.column_tiles > kSharing;
+  const std::int64_t few_columns = std::max<std::int64_t>(kStripRows, ceil_div(kSharing, walk.column_tiles));
+  const std::int64_t group = cluster == 1 && !walk.strips ? few_columns : group_rows / rows;
+  walk.group = static_cast<int>(std::clamp<std::int64_t>(group, 1, walk.row_tiles));
   const std::int64_t in_batch = std::int64_t{walk.row_tiles} * walk.column_tiles;
   walk.whole = walk.steps = static_cast<int>(std::min<std::int64_t>(in_batch * row_major.batch, INT32_MAX));
   walk.in_batch = Divisor(std::min<std::int64_t>(in_batch, INT32_MAX));

@@ -1,4 +1,6 @@
 // What it takes, and its tiles.
+#include <algorithm>
+
 #include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/shared/waves.hpp"
 
@@ -16,14 +18,17 @@ constexpr std::int64_t kShortK = 256;      // so few stages that several blocks 
 constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
 
 struct Tile {
-  int rows, columns, most_splits;
+  int rows, columns;
+  int most_splits = 0;  // 0: alone, and in whole chunks (has_whole_chunks) alone
 };
 /// Any width where B runs along K, else whole panels of 64.
-constexpr Tile kTiles[] = {{64, 32, 8},  {64, 48, 1},  {64, 64, 8},   {64, 80, 1},   {64, 96, 1}, {64, 128, 4},
-                           {128, 80, 1}, {128, 96, 2}, {128, 128, 1}, {128, 160, 2}, {192, 80, 1}};
+constexpr Tile kTiles[] = {{64, 32, 8},   {64, 48},   {64, 64, 8},  {64, 80},      {64, 96},
+                           {64, 128, 4},  {128, 80},  {128, 96, 2}, {128, 128, 1}, {128, 144},
+                           {128, 160, 2}, {128, 176}, {128, 192},   {128, 256},    {192, 80}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
-void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped) {
+void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped,
+               bool whole_chunks) {
   const bool k_major = product.b.order != Order::row;
   const auto add = [&](const Tile& tile) {
     for (const int splits : {1, 2, 3, 4, 8}) {
@@ -32,7 +37,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       const int at_once = device.multiprocessors * (tile.columns <= 32 ? 2 : 1);
       // Blocks that wait for others of their cluster should all run at once.
       const bool fits = (splits == 1 && product.k <= kShortK) || blocks <= at_once * (splits == 1 ? kMostWaves : 1);
-      if (splits > tile.most_splits || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
+      if (splits > std::max(tile.most_splits, 1) || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
       // wgmma_deep_stages has this tile.
       if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
         continue;
@@ -42,7 +47,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
   if (k_major && product.n <= 16) return add({64, 16, 8});
   if (k_major && product.n <= 32) return add({64, 32, 8});
   for (const Tile& tile : kTiles)
-    if (k_major || (tile.columns % 64 == 0 && tile.rows <= 128)) add(tile);
+    if ((k_major || (tile.columns % 64 == 0 && tile.rows <= 128)) && (whole_chunks || tile.most_splits > 0)) add(tile);
 }
 
 }  // namespace
@@ -50,8 +55,9 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
 std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
-  add_tiles(made, row_major, device, false);
-  add_tiles(made, transposed(row_major), device, true);
+  const bool whole_chunks = has_whole_chunks(row_major);
+  add_tiles(made, row_major, device, false, whole_chunks);
+  add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }
 

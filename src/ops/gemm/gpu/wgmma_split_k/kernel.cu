@@ -1,20 +1,17 @@
-// Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products with few
-// tiles. What is new against version 3: the consumers fetch the first 128 of k by cp.async, which needs neither
-// barriers nor maps (docs/findings/gemm.md, G6); tiles of 64, 128 or 192 rows and 16 to 160 columns, one of which fills
-// the multiprocessors; and split-K over a cluster of up to eight blocks. Each warpgroup's fragments of 8 columns are
-// shared out among the blocks: a block receives those that it finishes from all others through distributed shared
-// memory and adds them to its own in their order, so the bits are the same in every run. A product of few rows is
-// computed as D^T = B^T A^T. A short K asks for few stages, so that several blocks fit on a multiprocessor. A plain D
-// is stored by unrolled code, a plain D^T by way of shared memory (G22).
+// Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products of few waves.
+// New against version 3: the consumers fetch the first 128 of k by cp.async, which needs neither barriers nor maps
+// (docs/findings/gemm.md, G6); tiles of 64 to 192 rows and 16 to 256 columns, one of which fills the multiprocessors; a
+// short form for plain products (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. Each
+// warpgroup's fragments of 8 columns are shared out among these: a block receives those that it finishes through
+// distributed shared memory and adds them to its own in their order, so the bits are the same in every run. A product
+// of few rows is computed as D^T = B^T A^T. A short K asks for few stages, so that several blocks fit on a
+// multiprocessor.
 #include <algorithm>
 
 #include "device/cluster.cuh"
-#include "device/fence.cuh"
 #include "device/matrix.cuh"
-#include "ops/gemm/shared/chunk_loads.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
-#include "ops/gemm/shared/direct_epilogue.cuh"
-#include "ops/gemm/shared/tile_position.cuh"
+#include "ops/gemm/shared/short_call.cuh"
 #include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_split_k {
@@ -80,24 +77,38 @@ struct Place {
   }
 };
 
-struct Job {
+/// What a kernel can do. One for a plain product in one batch, whose blocks share no K, has a tenth of the code and of
+/// the parameters: rows of D, or its columns where D^T is computed.
+enum class Way : std::uint8_t { rows, columns, any };
+
+/// Tiles that take every epilogue and share K. Others would only add code: few products need them for that.
+template <int rows, int n>
+inline constexpr bool kTakesAny =
+    rows == 64 ? n <= 32 || n % 64 == 0 : rows == 128 && (n == 96 || n == 128 || n == 160);
+
+/// What every block reads.
+struct ShortJob : ShortCall {
+  int ring = 0;  // stages
+  TensorOperand operand_a;
+  TensorOperand operand_b;
+  float a_evict_first = 0, b_evict_first = 0;  // parts
   tma::TensorMap map_a;
   tma::TensorMap map_b;
-  TensorOperand a;
-  TensorOperand b;
+};
+
+struct LongJob : ShortJob {
   ThreadOperand thread_a;
   ThreadOperand thread_b;
-  TileOrder order;
-  int splits = 1;                              // blocks of a cluster
-  int ring = 0;                                // stages
-  int stages_each = 0;                         // of a block, at least one
-  int one_more = 0;                            // blocks that have one stage more
-  float a_evict_first = 0, b_evict_first = 0;  // parts
-  int kept = 0;                                // fragments that a block finishes, the last fewer
-  bool direct = false;                         // D is the product itself, in 16 bits and rows of whole chunks
+  int splits = 1;       // blocks of a cluster
+  int stages_each = 0;  // of a block, at least one
+  int one_more = 0;     // blocks that have one stage more
+  int kept = 0;         // fragments that a block finishes, the last fewer
+  bool direct = false;  // D is the product itself, in 16 bits and rows of whole chunks
   bool swapped = false;
   Epilogue epilogue;
 };
+template <Way way>
+using Job = std::conditional_t<way == Way::any, LongJob, ShortJob>;
 
 /// A stage's part of an operand, at (mn, k).
 template <Major major, int extent, int halves>
@@ -143,15 +154,14 @@ __device__ __forceinline__ void finish_pair(const Epilogue& epilogue, float firs
     if (i < columns) store_float(epilogue.d, epilogue.d_dtype, at + i * epilogue.d_column_stride, value[i]);
 }
 
-/// A warp's fragments from `first` on, before `end`, to a row-major D: four fragments in pieces of 16 bytes
+/// A warp's fragments from `first` on, before `end`, to rows of D: four fragments in pieces of 16 bytes
 /// (direct_epilogue.cuh), one of which only some are its own as they are.
-template <int n>
-__device__ __forceinline__ void store_rows(const Epilogue& epilogue, const float (&accumulators)[n / 2], int first,
-                                           int end, int row, int column, std::int64_t batch) {
+template <int n, class Pack>
+__device__ __forceinline__ void store_rows(const Lines& d, const Pack& pack, const float (&accumulators)[n / 2],
+                                           int first, int end, int row, int column) {
   constexpr int kAtoms = n / 8;
   const int in_four = device::lane_index() % 4;
   const int own_row = row + device::lane_index() / 4;
-  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + own_row * epilogue.d_row_stride;
 #pragma unroll
   for (int atom = 0; atom < kAtoms; atom += 4) {
     const bool whole = atom + 4 <= kAtoms && atom >= first && atom + 4 <= end;
@@ -162,93 +172,74 @@ __device__ __forceinline__ void store_rows(const Epilogue& epilogue, const float
       for (int i = 0; i < 4; ++i)
         if (atom + i < kAtoms) {
           const float* const from = accumulators + 4 * (atom + i) + 2 * half;
-          word[i] = pack(from[0], from[1], epilogue.d_dtype);
+          word[i] = pack(from[0], from[1]);
         }
       if (whole) exchange_in_four(word, in_four);
-      if (own_row + 8 * half >= epilogue.rows) continue;
-      __half* const to = d + half * 8 * epilogue.d_row_stride;
+      if (own_row + 8 * half >= d.rows) continue;
+      unsigned char* const to = d.to + (own_row + 8 * half) * d.stride;
       if (whole) {
-        if (const int at = column + 8 * (atom + in_four); at < epilogue.columns)
-          device::store_16(to + at, make_uint4(word[0], word[1], word[2], word[3]));
+        if (const int at = column + 8 * (atom + in_four); at < d.columns)
+          device::store_16(to + 2 * at, make_uint4(word[0], word[1], word[2], word[3]));
       } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           if (const int at = column + 8 * (atom + i) + 2 * in_four;
-              atom + i >= first && atom + i < end && at < epilogue.columns)
-            *reinterpret_cast<std::uint32_t*>(to + at) = word[i];
+              atom + i >= first && atom + i < end && at < d.columns)
+            *reinterpret_cast<std::uint32_t*>(to + 2 * at) = word[i];
       }
     }
   }
 }
 
-/// All of a warp's fragments to a row-major D. Of 16 columns left over each of four threads writes a piece.
-template <int n>
-__device__ __forceinline__ void store_all_rows(const Epilogue& epilogue, const float (&accumulators)[n / 2], int row,
-                                               int column, std::int64_t batch) {
-  constexpr int kWhole = n / 32 * 32;
-  if constexpr (kWhole > 0)
-    store_directly<kWhole>(epilogue, reinterpret_cast<const float(&)[kWhole / 2]>(accumulators), row, column, batch);
-  if constexpr (kWhole < n) {
-    const float* const from = accumulators + kWhole / 2;
-    std::uint32_t word[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) word[i] = pack(from[2 * i], from[2 * i + 1], epilogue.d_dtype);
-    const int in_four = device::lane_index() % 4;
-    exchange_in_four(word, in_four);
-    row += device::lane_index() / 4 + in_four % 2 * 8;
-    column += kWhole + in_four / 2 * 8;
-    if (row < epilogue.rows && column < epilogue.columns)
-      device::store_16(
-          static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + row * epilogue.d_row_stride + column,
-          make_uint4(word[0], word[1], word[2], word[3]));
-  }
-}
-
-/// A warp's fragments from `first` on, before `end`, to a column-major D: through `staging`, where the 16 rows of a
-/// column are 32 bytes.
-template <int atoms>
-__device__ __forceinline__ void store_columns(const Epilogue& epilogue, const float* accumulators,
-                                              unsigned char* staging, int first, int end, int row, int column,
-                                              std::int64_t batch) {
+/// A warp's fragments from `first` on, before `end`, to columns of D: through `staging`, where the 16 rows of a column
+/// are 32 bytes.
+template <int n, class Pack>
+__device__ __forceinline__ void store_columns(const Lines& d, const Pack& pack, const float (&accumulators)[n / 2],
+                                              unsigned char* staging, int first, int end, int row, int column) {
   const int lane = device::lane_index();
   const auto place = [&](int of_column, int half) {
     return staging + of_column * 2 * kStagedRows + ((half ^ (of_column / 4 & 1)) << 4);
   };
 #pragma unroll
-  for (int atom = 0; atom < atoms; atom += 2) {
+  for (int atom = 0; atom < n / 8; atom += 2) {
     if (atom + 2 <= first || atom >= end) continue;
     const float* low = accumulators + 4 * atom;
-    const std::uint32_t words[4] = {pack(low[0], low[1], epilogue.d_dtype), pack(low[2], low[3], epilogue.d_dtype),
-                                    pack(low[4], low[5], epilogue.d_dtype), pack(low[6], low[7], epilogue.d_dtype)};
+    const std::uint32_t words[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(low[4], low[5]),
+                                    pack(low[6], low[7])};
     device::store_matrices_transposed(place(8 * (atom + lane / 16) + lane % 8, lane / 8 % 2), words);
   }
   __syncwarp();
   const int half = lane % 2;
-  if (row + 8 * half >= epilogue.rows) return;
-  auto* const d = static_cast<__half*>(epilogue.d) + batch * epilogue.d_batch_stride + row + 8 * half;
+  if (row + 8 * half >= d.rows) return;
   for (int at = 8 * first + lane / 2; at < 8 * end; at += 16)
-    if (column + at < epilogue.columns)
-      device::store_16(d + (column + at) * epilogue.d_column_stride, *reinterpret_cast<const uint4*>(place(at, half)));
+    if (column + at < d.columns)
+      device::store_16(d.to + (column + at) * d.stride + 2 * (row + 8 * half),
+                       *reinterpret_cast<const uint4*>(place(at, half)));
 }
 
-template <class T, int rows, int n, Major a_major, Major b_major>
+template <class T, int rows, int n, Major a_major, Major b_major, Way way>
 __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::blocks)
-    kernel(const __grid_constant__ Job job) {
+    kernel(const __grid_constant__ Job<way> job) {
   using Of = Shape<rows, n>;
+  constexpr bool kAny = way == Way::any;
   using Shared = Storage<rows, n>;
   constexpr int kStageDepth = Of::halves * kDepth;
   Shared& shared = device::dynamic_shared<Shared, kSite.smem>();
   device::let_next_kernel_start();
-  const int splits = job.splits;
+  int splits = 1;
+  if constexpr (kAny) splits = job.splits;
   const TilePosition tile(job.order, splits == 1 ? blockIdx.x : device::cluster_index());
   if (!tile.inside(job.order)) return;  // all blocks of the cluster
   const int rank = splits == 1 ? 0 : static_cast<int>(device::cluster_rank());
   const int row = tile.row * rows;
   const int column = tile.column * n;
-  const int batch = static_cast<int>(blockIdx.z);
-  const int first = rank * job.stages_each + min(rank, job.one_more);
-  const int last = first + job.stages_each + (rank < job.one_more ? 1 : 0);
-  const int kept = job.kept;
+  const int batch = kAny ? static_cast<int>(blockIdx.z) : 0;
+  int first = 0, last = static_cast<int>((job.k + kStageDepth - 1) / kStageDepth), kept = Of::atoms;
+  if constexpr (kAny) {
+    first = rank * job.stages_each + min(rank, job.one_more);
+    last = first + job.stages_each + (rank < job.one_more ? 1 : 0);
+    kept = job.kept;
+  }
   const int first_kept = min(rank * kept, Of::atoms);
   const int end_kept = min(first_kept + kept, Of::atoms);
   const int thread = static_cast<int>(threadIdx.x);
@@ -285,8 +276,8 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
         device::arrive_expect_bytes(full, sizeof(typename Shared::Stage));
         typename Shared::Stage& stage = shared.stage[place.stage];
         const int k = k_tile * kStageDepth;
-        load_part<a_major, rows>(stage.a, job.map_a, job.a, row, k, batch, full, hint_a);
-        load_part<b_major, n>(stage.b, job.map_b, job.b, column, k, batch, full, hint_b);
+        load_part<a_major, rows>(stage.a, job.map_a, job.operand_a, row, k, batch, full, hint_a);
+        load_part<b_major, n>(stage.b, job.map_b, job.operand_b, column, k, batch, full, hint_b);
         place.advance(job.ring);
       }
     }
@@ -300,28 +291,30 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   const int in_group = thread % device::kWarpgroupThreads;
   const int k = first * kStageDepth;
   // What lies behind K is zero, and multiplied too: the compiler serialises products behind a branch.
-  ChunkTile<a_major, 64, device::kWarpgroupThreads> a(job.thread_a,
-                                                      job.thread_a.data + batch * job.thread_a.batch_stride,
-                                                      row + group * 64, k, k + kCopiedTiles * kDepth, in_group);
-  ChunkTile<b_major, n, device::kWarpgroupThreads> b(
-      job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column,
-      k + (Of::groups > 1 ? group * kDepth : 0), k + kCopiedTiles * kDepth, in_group);
-  device::wait_for_previous_kernel();
-  const bool whole = a.whole() && b.whole();
+  const int k_of_b = Of::groups > 1 ? group * kDepth : 0;
+  const auto fetch_first = [&](auto& a, auto& b, const auto& fetch) {
+    device::wait_for_previous_kernel();
 #pragma unroll
-  for (int i = 0; i < kCopiedTiles; ++i) {
-    typename Shared::Stage& to = shared.stage[i / Of::halves];
-    unsigned char* const to_a = to.a[i % Of::halves] + group * kPanelBytes;
-    unsigned char* const to_b = to.b[i % Of::halves];
-    const bool fetches_b = Of::groups == 1 || group == i;
-    if (whole) {
-      a.fetch_whole(to_a);
-      if (fetches_b) b.fetch_whole(to_b);
-    } else {
-      a.fetch_edge(to_a);
-      if (fetches_b) b.fetch_edge(to_b);
+    for (int i = 0; i < kCopiedTiles; ++i) {
+      typename Shared::Stage& to = shared.stage[i / Of::halves];
+      fetch(a, to.a[i % Of::halves] + group * kPanelBytes, i);
+      if (Of::groups == 1 || group == i) fetch(b, to.b[i % Of::halves], Of::groups == 1 ? i : 0);
+      device::commit_copies();
     }
-    device::commit_copies();
+  };
+  if constexpr (kAny) {
+    const int end = k + kCopiedTiles * kDepth;
+    ChunkTile<a_major, 64, device::kWarpgroupThreads> a(
+        job.thread_a, job.thread_a.data + batch * job.thread_a.batch_stride, row + group * 64, k, end, in_group);
+    ChunkTile<b_major, n, device::kWarpgroupThreads> b(
+        job.thread_b, job.thread_b.data + batch * job.thread_b.batch_stride, column, k + k_of_b, end, in_group);
+    const bool whole = a.whole() && b.whole();
+    fetch_first(a, b, [&](auto& from, unsigned char* to, int) { whole ? from.fetch_whole(to) : from.fetch_edge(to); });
+  } else {
+    ClampedTile<a_major, 64, device::kWarpgroupThreads> a(job.a, job.a_stride, row + group * 64, job.m, 0, job.k,
+                                                          in_group);
+    ClampedTile<b_major, n, device::kWarpgroupThreads> b(job.b, job.b_stride, column, job.n, k_of_b, job.k, in_group);
+    fetch_first(a, b, [&](auto& from, unsigned char* to, int i) { from.fetch(to, i * kDepth); });
   }
   if (splits == 1) device::arrive_threads<kCopiesIssued>(Of::threads);
   device::sync_threads<kRingReady>(Of::threads);
@@ -395,16 +388,30 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     }
   }
   const int warp_row = row + warp * kStagedRows;
-  const int own_row = warp_row + lane / 4;
-  if (job.direct && job.swapped) {
-    device::sync_threads<kConsumersOnly>(Of::consumers);  // no product reads the stages any more
-    store_columns<Of::atoms>(job.epilogue, accumulators, shared.stage[0].a[0] + warp * (n * 2 * kStagedRows),
-                             first_kept, end_kept, warp_row, column, batch);
-  } else if (job.direct && splits == 1) {
-    store_all_rows<n>(job.epilogue, accumulators, warp_row, column, batch);
+  unsigned char* const staging = shared.stage[0].a[0] + warp * (n * 2 * kStagedRows);
+  if constexpr (!kAny) {
+    const Lines d{job.d, job.d_stride, static_cast<int>(job.m), static_cast<int>(job.n)};
+    const auto pack_two = [](float low, float high) { return device::pack<T>(low, high); };
+    if constexpr (way == Way::columns) {
+      device::sync_threads<kConsumersOnly>(Of::consumers);  // no product reads the stages any more
+      store_columns<n>(d, pack_two, accumulators, staging, 0, Of::atoms, warp_row, column);
+    } else {
+      store_all_rows<n>(d, pack_two, accumulators, warp_row, column);
+    }
   } else if (job.direct) {
-    store_rows<n>(job.epilogue, accumulators, first_kept, end_kept, warp_row, column, batch);
+    const Epilogue& epilogue = job.epilogue;
+    const Lines d{static_cast<unsigned char*>(epilogue.d) + 2 * batch * epilogue.d_batch_stride,
+                  2 * (job.swapped ? epilogue.d_column_stride : epilogue.d_row_stride), epilogue.rows,
+                  epilogue.columns};
+    const auto pack_two = [&](float low, float high) { return pack(low, high, epilogue.d_dtype); };
+    if (job.swapped) {
+      device::sync_threads<kConsumersOnly>(Of::consumers);
+      store_columns<n>(d, pack_two, accumulators, staging, first_kept, end_kept, warp_row, column);
+    } else {
+      store_rows<n>(d, pack_two, accumulators, first_kept, end_kept, warp_row, column);
+    }
   } else {
+    const int own_row = warp_row + lane / 4;
 #pragma unroll 1
     for (int wanted = first_kept; wanted < end_kept; ++wanted) {
       float sums[4] = {};
@@ -422,25 +429,23 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   }
 }
 
+template <int... i>
+using Numbers = std::integer_sequence<int, i...>;
+
 /// Calls fn.template operator()<T, rows, n, major of A, major of B>().
 template <class Fn>
 void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
-  const auto is = [&](int rows, int columns) { return config.rows == rows && config.columns == columns; };
   with_kernel_types(call, [&]<class T, Major a, Major b>() {
+    const auto of = [&]<int rows, int... n>(Numbers<rows>, Numbers<n...>) {
+      ((config.rows == rows && config.columns == n ? fn.template operator()<T, rows, n, a, b>() : void()), ...);
+    };
     if constexpr (b == Major::k) {
-      if (is(64, 16)) return fn.template operator()<T, 64, 16, a, b>();
-      if (is(64, 32)) return fn.template operator()<T, 64, 32, a, b>();
-      if (is(64, 48)) return fn.template operator()<T, 64, 48, a, b>();
-      if (is(64, 80)) return fn.template operator()<T, 64, 80, a, b>();
-      if (is(64, 96)) return fn.template operator()<T, 64, 96, a, b>();
-      if (is(128, 80)) return fn.template operator()<T, 128, 80, a, b>();
-      if (is(128, 96)) return fn.template operator()<T, 128, 96, a, b>();
-      if (is(128, 160)) return fn.template operator()<T, 128, 160, a, b>();
-      if (is(192, 80)) return fn.template operator()<T, 192, 80, a, b>();
+      of(Numbers<64>(), Numbers<16, 32, 48, 80, 96>());
+      of(Numbers<128>(), Numbers<80, 96, 144, 160, 176>());
+      of(Numbers<192>(), Numbers<80>());
     }
-    if (is(64, 64)) return fn.template operator()<T, 64, 64, a, b>();
-    if (is(64, 128)) return fn.template operator()<T, 64, 128, a, b>();
-    fn.template operator()<T, 128, 128, a, b>();
+    of(Numbers<64>(), Numbers<64, 128>());
+    of(Numbers<128>(), Numbers<128, 192, 256>());
   });
 }
 
@@ -460,30 +465,37 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     const int stages = call.k_tiles(Of::halves * kDepth);
     const bool pairs = n <= 32 && tile_count(config, problem) > device_info(problem.device).multiprocessors;
     const int ring = Storage<rows, n>::ring_stages(config.splits, ceil_div(stages, config.splits), pairs ? 2 : 1);
-    const Job job{.map_a = tma::encode_valid(a.spec, problem.device.index),
-                  .map_b = tma::encode_valid(b.spec, problem.device.index),
-                  .a = a.operand,
-                  .b = b.operand,
-                  .thread_a = thread_a(call),
-                  .thread_b = thread_b(call),
-                  .order = order,
-                  .splits = config.splits,
-                  .ring = ring,
-                  .stages_each = stages / config.splits,
-                  .one_more = stages % config.splits,
-                  .a_evict_first = part_to_evict_first(problem, problem.a, order.tile_columns),
-                  .b_evict_first = part_to_evict_first(problem, problem.b, order.tile_rows),
-                  .kept = kept_atoms(Of::atoms, config.splits),
-                  .direct = has_plain_rows(row_major.problem),
-                  .swapped = config.swapped,
-                  .epilogue = call.epilogue()};
+    const ShortJob job{ShortCall(call, order),
+                       ring,
+                       a.operand,
+                       b.operand,
+                       part_to_evict_first(problem, problem.a, order.tile_columns),
+                       part_to_evict_first(problem, problem.b, order.tile_rows),
+                       tma::encode_valid(a.spec, problem.device.index),
+                       tma::encode_valid(b.spec, problem.device.index)};
     LaunchShape shape{.grid = order.grid(problem.batch),
                       .block = Of::threads,
                       .shared_bytes = Storage<rows, n>::bytes(config.splits, ring),
                       .cluster = static_cast<unsigned>(config.splits),
                       .dependent = arguments.dependent_launch};
     shape.grid.x *= shape.cluster;
-    work.add(kernel<T, rows, n, a_major, b_major>, shape, job);
+    if (config.splits == 1 && has_whole_chunks(row_major.problem)) {
+      config.swapped ? work.add(kernel<T, rows, n, a_major, b_major, Way::columns>, shape, job)
+                     : work.add(kernel<T, rows, n, a_major, b_major, Way::rows>, shape, job);
+    } else if constexpr (kTakesAny<rows, n>) {
+      const int each = stages / config.splits, more = stages % config.splits;
+      const LongJob any{job,
+                        thread_a(call),
+                        thread_b(call),
+                        config.splits,
+                        each,
+                        more,
+                        kept_atoms(Of::atoms, config.splits),
+                        has_plain_rows(row_major.problem),
+                        config.swapped,
+                        call.epilogue()};
+      work.add(kernel<T, rows, n, a_major, b_major, Way::any>, shape, any);
+    }
   });
   return work;
 }
