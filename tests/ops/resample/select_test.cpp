@@ -256,7 +256,7 @@ TEST(ResampleSelect, on_the_cpu_the_first_of_the_table) {
   }
 }
 
-TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_sample) {
+TEST(ResampleBackwardSelect, a_window_of_gradients) {
   const DeviceInfo device = made_up_gpu(90);
   const PretendedDevice pretended(device);
   const auto table = as_if_built(ops::resample_backward::variants());
@@ -265,7 +265,7 @@ TEST(ResampleBackwardSelect, a_window_of_gradients_but_for_many_targets_per_samp
                                                                         {{256, 500, 250, 128}, "window_gather"},
                                                                         {{8, 100000, 50000, 14}, "window_gather"},
                                                                         {{4096, 100, 50, 7}, "window_gather"},
-                                                                        {{256, 100, 2048, 256}, "row_gather"}}) {
+                                                                        {{256, 100, 2048, 256}, "window_gather"}}) {
     const Tensors tensors({shape, DType::bf16, DType::f32, Interpolation::linear, ""});
     const auto problem = ops::resample_backward::make_problem(tensors.source_times, tensors.target_times,
                                                               tensors.output, tensors.values, {});

@@ -1,13 +1,10 @@
-// The gradient to the values without atomics, fast: a block takes a tile of consecutive samples, locates the targets
-// around it once, in a window guessed from the position of the tile, and leaves their samples and weights in shared
-// memory. Then it knows the targets of every sample and fetches exactly their gradients by one bulk copy, and the warps
-// add them up in pieces of 16 bytes. Sums run over the targets in their order: bit-identical from run to run.
-//
-// The window can only be guessed, and the targets of a sample lie side by side, where the targets are sorted: a block
-// looks itself while they are few, else a kernel in front does. A block that guessed wrong searches for its window. One
-// whose targets are not sorted, or too many, goes through all that may matter, window by window.
+// The gradient to the values without atomics, fast: a block takes a tile of consecutive samples, fetches the targets
+// and gradients that it probably needs at once, locates each target once, and fetches gradients again where it guessed
+// wrong. Lanes walk along the samples with one piece of their rows each. Sums run over the targets in their order:
+// bit-identical from run to run. The targets of a sample lie side by side where the targets are sorted: a block looks
+// itself while they are few, else a kernel in front does. Where they are not sorted, or too many for the window, a warp
+// takes a sample and goes through all that may matter.
 #include <cmath>
-#include <vector>
 
 #include "device/shared_memory.cuh"
 #include "ops/resample/backward/gpu/window_gather/targets.cuh"
@@ -20,23 +17,26 @@
 namespace tmaops::ops::resample_backward::window_gather {
 namespace {
 
-constexpr int kMostThreads = 128;
-constexpr int kBlocks = 7;                 // of kMostThreads per multiprocessor, at least: 72 registers
-constexpr int kMostGradients = 40 * 1024;  // bytes of the window of gradients
-constexpr int kMostWindow = 1024;          // targets located at once
-constexpr int kFlightBytes = 16;           // of targets that a thread loads before it uses the first
-constexpr int kMostOwnOrder = 1024;        // targets that a block looks at itself
-constexpr int kOrderTargets = 1024;        // that a block of the kernel in front looks at
+constexpr int kThreads = 128;              // at most
+constexpr int kStrand = 16;                // samples that a lane walks along, with a chunk of their rows
+constexpr int kPieceStrand = 4;            // the same with another piece
+constexpr int kPieceUnits = 8;             // words or values
+constexpr int kMostGradients = 48 * 1024;  // bytes that a tile is expected to need
+constexpr int kMostHeld = 40 * 1024;       // bytes of gradients in shared memory
+constexpr int kMostMargin = 128;           // targets
+constexpr int kMostSpanned = 1280;         // the same
+constexpr int kOrderTargets = 1024;        // that a block looks at the order of
+constexpr int kRowMargin = 4;              // gradients
 constexpr int kOrderThreads = 256;
 
-struct Storage {
-  device::Barrier rows_ready;
-  Held rows;
-  alignas(128) unsigned char bytes[96 * 1024];  // parts, bounds, timestamps, gradients, strips
-};
+/// What a lane sums at a time: a chunk, or up to kPieceUnits words of 4 bytes or values.
+enum class Piece { chunk, words, values };
 
-/// The parts stand first in shared memory.
-constexpr SharedArray<Part> kParts{};
+struct Storage {
+  device::Barrier rows_ready[2];                // of the gradients as guessed, and as fetched again
+  Held rows[2];                                 // as guessed, and as fetched again
+  alignas(128) unsigned char bytes[96 * 1024];  // times, begins, weights, gradients, strips
+};
 
 struct Job {
   Call call;  // values: grad_values, written; output: grad_output, read
@@ -44,36 +44,95 @@ struct Job {
   MemoryRange gradients;
   unsigned char* in_order;  // per trajectory and kOrderTargets targets; null: each block looks itself
   int order_parts;
-  Chunks chunks;  // pieces of a row
+  Chunks pieces;  // of a row
   int channels;
-  int width;  // bytes of a row
-  int samples_per_warp;
-  int margin;        // targets
-  int window;        // targets
-  int row_capacity;  // gradients in shared memory
-  SharedArray<int> bounds;
-  SharedArray<unsigned char> times, rows, strips;
-  int strip_bytes, shared_end;
+  int width;                       // bytes of a row
+  int tile;                        // samples
+  int each;                        // of them, per strand or warp
+  int margin, window;              // targets
+  int rows_guessed, row_capacity;  // gradients
+  SharedArray<int> begins;
+  SharedArray<float> weights;
+  SharedArray<unsigned char> rows, strip;
+  int shared_end;
 };
 
-/// Adds `part` times up to 16 bytes of a gradient.
-template <class Value, RowsAre rows_are>
-__device__ __forceinline__ void add(Unpacked<Value>& sum, float part, const unsigned char* from, int count) {
-  if constexpr (rows_are == RowsAre::chunks) {
-    const Unpacked<Value> given = unpack<Value>(*reinterpret_cast<const uint4*>(from));
+/// Sums of up to `units` units of a row.
+template <class Value, Piece piece>
+struct Sums {
+  using Unit =
+      std::conditional_t<piece == Piece::chunk, uint4, std::conditional_t<piece == Piece::words, std::uint32_t, Value>>;
+  static constexpr int kUnits = piece == Piece::chunk ? 1 : kPieceUnits;
+  static constexpr int kEach = sizeof(Unit) / sizeof(Value);  // values of a unit
+  float at[kUnits][kEach]{};
+
+  __device__ __forceinline__ static void unpack(const Unit& unit, float (&values)[kEach]) {
+    if constexpr (piece == Piece::chunk) {
+      device::unpack_16<Value>(unit, values);
+    } else if constexpr (kEach == 2) {
+      const float2 pair = device::unpack<Value>(unit);
+      values[0] = pair.x;
+      values[1] = pair.y;
+    } else {
+      values[0] = widen(unit);
+    }
+  }
+  __device__ __forceinline__ void store(unsigned char* to, int units) const {
 #pragma unroll
-    for (int k = 0; k < Unpacked<Value>::count; ++k) sum.at[k] = fmaf(part, given.at[k], sum.at[k]);
-  } else {
+    for (int k = 0; k < kUnits; ++k) {
+      if constexpr (piece == Piece::chunk)
+        device::store_16(to, device::pack_16<Value>(at[k]));
+      else if (k < units) {
+        if constexpr (kEach == 2)
+          reinterpret_cast<Unit*>(to)[k] = device::pack<Value>(at[k][0], at[k][1]);
+        else
+          reinterpret_cast<Unit*>(to)[k] = narrow<Value>(at[k][0]);
+      }
+    }
+  }
+};
+
+/// Sums the samples [row, end) of the tile. `given`: the piece of the first target's gradient.
+template <class Value, Piece piece>
+__device__ __forceinline__ void walk(const int* begins, const float* weights, int row, int end, int width, int units,
+                                     const unsigned char* given, unsigned char* made) {
+  using Piece_ = Sums<Value, piece>;
+  Piece_ sum;
+  Piece_ next;
+  const int high = begins[end + 1];
+  int j = begins[row];
+#pragma unroll 2
+  for (int k = row;; ++k) {
+    for (const int until = min(begins[k + 1], high); j < until; ++j, given += width) {
+      const float weight = weights[j];
+      const bool earlier = fabsf(1.0f - weight) > 0.0f;
+      const bool later = fabsf(weight) > 0.0f;
 #pragma unroll
-    for (int k = 0; k < Unpacked<Value>::count; ++k)
-      if (k < count) sum.at[k] = fmaf(part, widen(reinterpret_cast<const Value*>(from)[k]), sum.at[k]);
+      for (int unit = 0; unit < Piece_::kUnits; ++unit) {
+        if (piece != Piece::chunk && unit >= units) continue;
+        float values[Piece_::kEach];
+        Piece_::unpack(reinterpret_cast<const typename Piece_::Unit*>(given)[unit], values);
+#pragma unroll
+        for (int i = 0; i < Piece_::kEach; ++i) {
+          if (earlier) sum.at[unit][i] = fmaf(1.0f - weight, values[i], sum.at[unit][i]);
+          if (later) next.at[unit][i] = fmaf(weight, values[i], next.at[unit][i]);
+        }
+      }
+    }
+    if (k > row) {
+      sum.store(made, units);
+      made += width;
+    }
+    if (k == end) break;
+    sum = next;
+    next = {};
   }
 }
 
-template <class Value, RowsAre rows_are>
-__global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_constant__ Job job) {
-  constexpr bool whole = rows_are == RowsAre::chunks;
-  constexpr int values = Unpacked<Value>::count;
+template <class Time, class Value, Piece piece>
+__global__ void __launch_bounds__(kThreads, piece == Piece::chunk ? 10 : 8) kernel(const __grid_constant__ Job job) {
+  constexpr bool chunks = piece == Piece::chunk;
+  constexpr int kPieceBytes = Sums<Value, piece>::kUnits * static_cast<int>(sizeof(typename Sums<Value, piece>::Unit));
   Storage& shared = device::dynamic_shared<Storage, kSite.smem>();
   const Call& call = job.call;
   SampleTile tile{};
@@ -81,227 +140,176 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks) kernel(const __grid_con
   if (tile.b >= call.line.batch) return;
   const bool leader = device::warp_index() == 0 && device::elect_one();
   if (leader) {
-    device::init_barrier(shared.rows_ready, 1);
+    device::init_barrier(shared.rows_ready[0], 1);
+    device::init_barrier(shared.rows_ready[1], 1);
     device::fence_barrier_init();
   }
-  device::wait_for_previous_kernel();
-
-  // Locate the targets around the tile.
+  const bool packed = call.line.source_offsets || call.line.target_offsets;
+  if (packed) device::wait_for_previous_kernel();
   tile.samples = static_cast<int>(call.line.source_count(tile.b));
   tile.targets = static_cast<int>(call.line.target_count(tile.b));
-  const auto threads = static_cast<int>(blockDim.x);
-  const int tile_samples = job.samples_per_warp * (threads / device::kWarpThreads);
-  tile.begin = static_cast<int>(blockIdx.x) * tile_samples;
-  tile.end = min(tile.begin + tile_samples, tile.samples);
+  tile.begin = static_cast<int>(blockIdx.x) * job.tile;
+  tile.end = min(tile.begin + job.tile, tile.samples);
   if (tile.begin >= tile.end) return;
   tile.low = max(tile.begin - 1, 0);
   tile.held = min(tile.end + 1, tile.samples) - tile.low;
-  const bool packed = call.line.source_offsets || call.line.target_offsets;
+
+  // Fetch.
   const Pace pace = packed ? pace_of(tile.targets, tile.samples) : job.pace;
   const unsigned char* gradients = static_cast<const unsigned char*>(call.output.data) +
                                    call.output.first(tile.b) * static_cast<std::int64_t>(sizeof(Value));
-  Part* parts = array_of(shared.bytes, kParts);
-  int* bounds = array_of(shared.bytes, job.bounds);
-  void* source_times = array_of(shared.bytes, job.times);
-  Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
-  const auto bring = [&](int from, int count) {  // gradients, by the leader
-    const Slice slice =
-        slice_of(gradients, job.width, {window.first + from, min(max(count, 0), job.row_capacity)}, job.gradients);
-    shared.rows = {slice.held, slice.shift};
-    load_slice(array_of(shared.bytes, job.rows), slice, shared.rows_ready);
+  unsigned char* rows = array_of(shared.bytes, job.rows);
+  const auto slice = [&](Range wanted) { return slice_of(gradients, job.width, wanted, job.gradients); };
+  const auto bring = [&](int time, const Slice& wanted) {  // by the leader
+    shared.rows[time] = {wanted.held, wanted.shift};
+    load_slice(rows, wanted, shared.rows_ready[time]);
   };
-  // The whole trajectory needs no search first.
-  const bool brought = window.count == tile.targets && tile.targets <= job.row_capacity;
-  if (leader && brought) bring(0, window.count);
-  bool ordered = true;
-  bool fast = false;
-  with_times(call, tile, source_times, [&]<class Time>(const TileTargets<Time>& times) {
-    constexpr int kFlight = kFlightBytes / sizeof(Time);
-    Time q[kFlight];
-    int j = static_cast<int>(threadIdx.x);
-    const auto load = [&] {
-#pragma unroll
-      for (int k = 0; k < kFlight; ++k)
-        if (j + k * threads < window.count) q[k] = times.target(window.first + j + k * threads);
-    };
-    load();
-    times.stage(static_cast<Time*>(source_times));
-    if (job.in_order) {
-      for (int k = static_cast<int>(threadIdx.x); k < job.order_parts; k += threads)
-        ordered = ordered && job.in_order[tile.b * job.order_parts + k] != 0;
-    } else if (!call.line.uniform_grid) {
-      ordered = times.in_order(0, tile.targets);
-    }
-    ordered = __syncthreads_and(ordered) != 0;
-#pragma unroll 1
-    for (bool guessed = true;; guessed = false) {
-      while (j < window.count) {
-#pragma unroll
-        for (int k = 0; k < kFlight; ++k)
-          if (j + k * threads < window.count) parts[j + k * threads] = times.part(q[k]);
-        j += kFlight * threads;
-        load();
-      }
-      __syncthreads();
-      fast = ordered && (!guessed || is_complete(parts, window, tile.targets, tile.end - tile.begin));
-      if (fast || !ordered) break;
-      window = times.range();
-      if (window.count > job.window) break;
-      __syncthreads();  // the parts of the guess were looked at
-      j = static_cast<int>(threadIdx.x);
-      load();
-    }
-  });
+  Slice guessed;
+  if (leader) {
+    guessed = slice(guess(pace, tile.begin, tile.targets, kRowMargin, job.rows_guessed));
+    if (!packed && guessed.bytes > 0) device::bulk_prefetch(guessed.from, guessed.bytes);
+  }
+  if (!packed) device::wait_for_previous_kernel();
+  if (leader) bring(0, guessed);
+  Range window = guess(pace, tile.begin, tile.targets, job.margin, job.window);
 
-  // Which targets each sample has: those of row - 1 and row are [bounds[row], bounds[row + 2]).
-  if (fast) {
-    // bounds[k] is the first target of row k - 1 or behind: each target sets those between its row and the one in
-    // front.
-    const int ends = tile.end - tile.begin + 2;
-    for (int j = static_cast<int>(threadIdx.x); j <= window.count; j += threads) {
-      const int end = j < window.count ? min(parts[j].row + 2, ends) : ends;
-      for (int k = j > 0 ? max(parts[j - 1].row + 2, 0) : 0; k < end; ++k) bounds[k] = j;
-    }
+  // Locate.
+  int* begins = array_of(shared.bytes, job.begins);
+  float* weights = array_of(shared.bytes, job.weights);
+  const TileTargets<Time> times(call, tile, array_of(shared.bytes, kFirstArray));
+  const unsigned char* flags = job.in_order + tile.b * job.order_parts;
+  const auto thread = static_cast<int>(threadIdx.x);
+  unsigned char flag = 1;
+  if (thread < job.order_parts) flag = flags[thread];
+  times.stage(window, true);
+  bool ordered = flag != 0;
+  for (int k = thread + static_cast<int>(blockDim.x); k < job.order_parts; k += static_cast<int>(blockDim.x))
+    ordered = ordered && flags[k] != 0;
+  __syncthreads();
+  ordered = __syncthreads_and(ordered && times.in_order(window)) != 0;
+  bool fast = ordered;
+  if (fast && !times.is_complete(window)) {
+    window = times.range();
+    fast = window.count <= job.window;
+    __syncthreads();  // all have looked at the window
+    if (fast) times.stage(window, false);
     __syncthreads();
   }
-  if (leader && !brought) bring(fast ? bounds[0] : 0, fast ? bounds[tile.end - tile.begin + 1] - bounds[0] : 0);
+  if (fast) times.locate(window, begins, weights);
+  __syncthreads();
+
+  // Fetch again.
+  const Range needed = fast ? Range{window.first + begins[0], begins[tile.count() + 1] - begins[0]} : Range{};
+  const Range near = shared.rows[0].range;
+  const bool again =
+      needed.count > 0 && (needed.first < near.first || needed.first + needed.count > near.first + near.count);
+  device::wait(shared.rows_ready[0], 0);
+  if (again) {
+    if (leader) bring(1, slice({needed.first, min(needed.count, job.row_capacity)}));
+    device::wait(shared.rows_ready[1], 0);
+  }
+  device::let_next_kernel_start();
 
   // Add up.
-  const int first = device::warp_index() * job.samples_per_warp;
-  const int count = min(job.samples_per_warp, tile.end - tile.begin - first);
   unsigned char* made = static_cast<unsigned char*>(const_cast<void*>(call.values.data)) +
                         call.values.first(tile.b) * static_cast<std::int64_t>(sizeof(Value)) +
-                        static_cast<std::int64_t>(tile.begin + first) * job.width;
-  const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(made) & 15);
-  unsigned char* strip = array_of(shared.bytes, job.strips) + device::warp_index() * job.strip_bytes;
-  const int items = max(count, 0) * job.chunks.count;
-  const auto write = [&](int row, int column, const Unpacked<Value>& sum, int present) {
-    if constexpr (whole) {
-      device::store_16_streaming(made + (row * job.chunks.count + column) * 16, pack(sum));
-    } else {
-      auto* to = reinterpret_cast<Value*>(strip + phase + row * job.width + column * 16);
-#pragma unroll
-      for (int k = 0; k < values; ++k)
-        if (k < present) to[k] = narrow<Value>(sum.at[k]);
-    }
-  };
-  device::wait(shared.rows_ready, 0);
-  device::let_next_kernel_start();
-  if (fast) {
-    const Held rows = shared.rows;
-    for (int item = device::lane_index(); item < items; item += device::kWarpThreads) {
-      const int row = row_of(job.chunks, item);
-      const int column = item - row * job.chunks.count;
-      const int present = min(job.channels - column * values, values);
-      const int low = bounds[first + row];
-      const int middle = bounds[first + row + 1];
-      const int high = bounds[first + row + 2];
-      Unpacked<Value> sum{};
-      const auto sum_up = [&](const unsigned char* from) {
-        for (int j = low; j < high; ++j, from += job.width) {
-          const float weight = parts[j].weight;
-          const float part = j < middle ? weight : 1.0f - weight;
-          if (fabsf(part) > 0.0f) add<Value, rows_are>(sum, part, from, present);
-        }
-      };
-      const int local = window.first + low - rows.range.first;
-      if (local >= 0 && local + high - low <= rows.range.count)
-        sum_up(array_of(shared.bytes, job.rows) + rows.shift + local * job.width + column * 16);
-      else
-        sum_up(gradients + static_cast<std::int64_t>(window.first + low) * job.width + column * 16);
-      write(row, column, sum, present);
-    }
-    if constexpr (!whole) {
-      __syncwarp();
-      if (count > 0) store_strip<Value>(made, strip, phase, count * job.width);
-    }
-  } else {
-    // Every target may matter to every sample: one sum per thread, so that the other way keeps its registers.
-    const Range all = ordered ? window : Range{0, tile.targets};
-    const auto* given = reinterpret_cast<const Value*>(gradients) + all.first * static_cast<std::int64_t>(job.channels);
-    const int elements = max(count, 0) * job.channels;
-#pragma unroll 1
-    for (int base = 0; base < job.samples_per_warp * job.channels; base += device::kWarpThreads) {
-      const int element = base + device::lane_index();
-      const int row = element / job.channels;
-      float sum = 0;
-#pragma unroll 1
-      for (int from = 0; from < all.count; from += job.window) {
-        const int located = min(job.window, all.count - from);
-        __syncthreads();  // the parts in front were used
-        with_times(call, tile, source_times, [&](const auto& times) {
-          for (int j = static_cast<int>(threadIdx.x); j < located; j += threads)
-            parts[j] = times.part(times.target(all.first + from + j));
-        });
-        __syncthreads();
-        for (int j = 0; element < elements && j < located; ++j)
-          if (const float part = share(parts[j], first + row); fabsf(part) > 0.0f)
-            sum = fmaf(
-                part, widen(given[(from + j) * static_cast<std::int64_t>(job.channels) + element - row * job.channels]),
-                sum);
-      }
-      if (element < elements) reinterpret_cast<Value*>(made)[element] = narrow<Value>(sum);
-    }
+                        static_cast<std::int64_t>(tile.begin) * job.width;
+  if (!fast) {  // every target may matter to every sample
+    for (int s = tile.begin + device::warp_index(); s < tile.end; s += static_cast<int>(blockDim.x) / kWarp)
+      sum_sample<float>(
+          call.line, call.interpolation, sample_of<Time>(call.line, tile.b, s, tile.samples),
+          TargetTimes<Time>{call.line, tile.b, tile.targets}, ordered, call.channels,
+          [&](std::int64_t t, std::int64_t channel) {
+            return widen(reinterpret_cast<const Value*>(gradients)[t * call.channels + channel]);
+          },
+          [&](std::int64_t channel, float sum) {
+            reinterpret_cast<Value*>(made)[(s - tile.begin) * call.channels + channel] = narrow<Value>(sum);
+          });
+    return;
+  }
+  const Held held = shared.rows[again ? 1 : 0];
+  const int strand = row_of(job.pieces, thread);
+  const int offset = (thread - strand * job.pieces.count) * kPieceBytes;
+  const int row = strand * job.each;
+  const int end = min(row + job.each, tile.count());
+  const int phase = chunks ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(made) & 15);
+  unsigned char* strip = array_of(shared.bytes, job.strip);
+  unsigned char* to = (chunks ? made : strip + phase) + static_cast<std::int64_t>(row) * job.width + offset;
+  if (row < end && row < job.tile) {
+    const int units = (job.width - offset) / static_cast<int>(sizeof(typename Sums<Value, piece>::Unit));
+    const int low = begins[row];
+    const int high = begins[end + 1];
+    const int local = window.first + low - held.range.first;
+    if (local >= 0 && local + high - low <= held.range.count)
+      walk<Value, piece>(begins, weights, row, end, job.width, units, rows + held.shift + local * job.width + offset,
+                         to);
+    else
+      walk<Value, piece>(begins, weights, row, end, job.width, units,
+                         gradients + static_cast<std::int64_t>(window.first + low) * job.width + offset, to);
+  }
+  if constexpr (!chunks) {
+    __syncthreads();
+    const int stored = phase + tile.count() * job.width;
+    const int share = round_up((stored * kWarp + static_cast<int>(blockDim.x) - 1) / static_cast<int>(blockDim.x), 16);
+    const int first = device::warp_index() * share;
+    const int begin = max(first, phase);
+    const int count = min(first + share, stored) - begin;
+    if (count > 0) store_strip<Value>(made + (begin - phase), strip + first, begin - first, count);
   }
 }
 
 /// Leaves for the other kernel whether targets are in order.
+template <class Time>
 __global__ void __launch_bounds__(kOrderThreads) order_kernel(const __grid_constant__ Job job) {
-  SampleTile tile{};
-  tile.b = block_trajectory();
-  if (tile.b >= job.call.line.batch) return;
+  const std::int64_t b = block_trajectory();
+  if (b >= job.call.line.batch) return;
   device::wait_for_previous_kernel();
   device::let_next_kernel_start();  // not before: its blocks would wait where those of the kernel in front still run
-  tile.targets = static_cast<int>(job.call.line.target_count(tile.b));
-  const int first = static_cast<int>(blockIdx.x) * kOrderTargets;
-  with_times(job.call, tile, nullptr, [&](const auto& times) {
-    const bool ordered = times.in_order(first, min(first + kOrderTargets, tile.targets));
-    const bool all = __syncthreads_and(ordered) != 0;
-    if (threadIdx.x == 0) job.in_order[tile.b * job.order_parts + blockIdx.x] = all ? 1 : 0;
-  });
-}
-
-/// How many targets a block looks at in front of the others; 0: each block looks itself.
-int order_parts(const Problem& problem, std::int64_t longest_target) {
-  if (problem.uniform_grid || longest_target <= kMostOwnOrder) return 0;
-  return static_cast<int>((longest_target + kOrderTargets - 1) / kOrderTargets);
+  const TargetTimes<Time> targets{job.call.line, b, job.call.line.target_count(b)};
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kOrderTargets;
+  const bool all = __syncthreads_and(targets.in_order(first, min(first + kOrderTargets, targets.count))) != 0;
+  if (threadIdx.x == 0) job.in_order[b * job.order_parts + blockIdx.x] = all ? 1 : 0;
 }
 
 /// `threads`: of a block.
-Job make_job(const Problem& problem, const Call& call, RowsAre rows_are, int& threads) {
+Job make_job(const Problem& problem, const Call& call, Piece piece, int& threads) {
   Job job{};
   job.call = call;
   job.channels = static_cast<int>(problem.channels);
   job.width = static_cast<int>(problem.row_bytes());
-  job.chunks = chunks_of(round_up(job.width, 16));
   job.pace = pace_of(problem.target, problem.source);
   job.gradients = memory_of(call.output, problem.batch, problem.target, problem.channels, problem.output);
+  const bool chunks = piece == Piece::chunk;
+  const int unit = piece == Piece::words ? 4 : static_cast<int>(size_of(problem.values));
+  const int piece_bytes = chunks ? 16 : kPieceUnits * unit;
+  job.pieces = chunks_of((job.width + piece_bytes - 1) / piece_bytes * 16);
+  const auto samples = static_cast<int>(std::min<std::int64_t>(problem.longest_source, 1 << 20));
+  const double pace = static_cast<double>(call.longest_target) / static_cast<double>(problem.longest_source);
+  const auto targets_of = [&](int tile) { return static_cast<int>(std::min(std::ceil(tile * pace), 1e6)) + 3; };
+  const auto too_large = [&](int tile) {
+    const int targets = targets_of(tile);
+    return targets > kMostSpanned || (targets + (chunks ? 0 : tile)) * job.width > kMostGradients;
+  };
+  job.each = chunks ? kStrand : kPieceStrand;
+  const int wanted = round_up((samples + job.each - 1) / job.each * job.pieces.count, kWarp);
+  threads = chunks ? kThreads : std::min(kThreads, wanted);
+  const int parts = std::max(threads / job.pieces.count, 1);
+  while (job.each > 1 && too_large(job.each * parts)) job.each /= 2;
+  job.each = std::min(job.each, (samples + parts - 1) / parts);
+  job.tile = job.each * parts;
 
-  const auto samples = static_cast<double>(problem.longest_source);
-  const auto targets = static_cast<double>(call.longest_target);
-  const auto targets_of = [&](int tile) { return static_cast<int>(std::ceil(tile * targets / samples)) + 3; };
-  // About sixteen pieces per lane, and gradients that fit.
-  job.samples_per_warp = std::clamp(16 * device::kWarpThreads / job.chunks.count, 1, 128);
-  // One warp per block where it does for a whole trajectory: blocks are the only ones that hide each other's latency.
-  const int warps = problem.longest_source <= job.samples_per_warp ? 1 : kMostThreads / device::kWarpThreads;
-  const auto needed = static_cast<int>(std::min<std::int64_t>((problem.longest_source + warps - 1) / warps, 1 << 20));
-  job.samples_per_warp = std::min(job.samples_per_warp, needed);
-  while (job.samples_per_warp > 1 && targets_of(job.samples_per_warp * warps) * job.width > kMostGradients)
-    job.samples_per_warp /= 2;
-  threads = warps * device::kWarpThreads;
-  const int tile = job.samples_per_warp * warps;
-  const int spanned = std::min(targets_of(tile), kMostWindow);
-  job.margin = std::min(time_margin(call.longest_target, problem.longest_source), (kMostWindow - spanned) / 2);
-  job.window = static_cast<int>(std::min<std::int64_t>(spanned + 2 * job.margin, call.longest_target));
-  job.row_capacity = static_cast<int>(
-      std::min<std::int64_t>(std::min(spanned + spanned / 2 + 16, kMostGradients / job.width), call.longest_target));
-  job.strip_bytes = rows_are == RowsAre::chunks ? 0 : (job.samples_per_warp * job.width + 31) / 16 * 16;
+  const int spanned = std::min(targets_of(job.tile), kMostSpanned);
+  const auto most = [&](int targets) { return static_cast<int>(std::min<std::int64_t>(targets, call.longest_target)); };
+  job.margin = std::min(time_margin(call.longest_target, problem.longest_source), kMostMargin);
+  job.window = most(call.longest_target <= kOrderTargets ? kOrderTargets : spanned + 2 * job.margin);
+  job.row_capacity = most(std::min(spanned + spanned / 8 + 2 * kRowMargin, std::max(kMostHeld / job.width, 1)));
+  job.rows_guessed = std::min(spanned + 2 * kRowMargin, job.row_capacity);
   SharedLayout layout;
-  layout.add<Part>(std::max(job.window, 1));
-  job.bounds = layout.add<int>(tile + 2);
-  job.times = layout.add<unsigned char>((tile + 2) * static_cast<int>(size_of(problem.times)));
+  layout.add<unsigned char>((job.tile + 2 + job.window) * static_cast<std::int64_t>(size_of(problem.times)));
+  job.begins = layout.add<int>(job.tile + 2);
+  job.weights = layout.add<float>(std::max(job.window, 1));
   job.rows = layout.add<unsigned char>(slice_bytes(job.row_capacity, job.width));
-  job.strips = layout.add<unsigned char>(warps * job.strip_bytes);
+  job.strip = layout.add<unsigned char>(chunks ? 0 : job.tile * job.width + 31);
   job.shared_end = layout.end;
   return job;
 }
@@ -312,29 +320,30 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config&) {
   Work work(kSite, problem.device, arguments.workspace);
   const Call call = device_call(work, problem, arguments.forward());
   if (problem.longest_source == 0 || problem.batch == 0 || problem.channels == 0) return work;
-  const RowsAre rows_are = supports_16_byte_rows(problem) ? RowsAre::chunks : RowsAre::any_bytes;
+  const bool in_words = problem.row_bytes() % 4 == 0 && problem.row_alignment % 4 == 0;
+  const Piece piece = supports_16_byte_rows(problem) ? Piece::chunk : (in_words ? Piece::words : Piece::values);
   int threads = 0;
-  Job job = make_job(problem, call, rows_are, threads);
-  const int tile = job.samples_per_warp * (threads / kWarp);
-  LaunchShape shape{.grid = tile_grid((problem.longest_source + tile - 1) / tile, problem.batch),
+  Job job = make_job(problem, call, piece, threads);
+  LaunchShape shape{.grid = tile_grid((problem.longest_source + job.tile - 1) / job.tile, problem.batch),
                     .block = static_cast<unsigned>(threads),
                     .shared_bytes = static_cast<int>(offsetof(Storage, bytes)) + job.shared_end,
                     .dependent = arguments.dependent_launch};
-  if (const int parts = order_parts(problem, call.longest_target); parts > 0) {
+  if (!problem.uniform_grid && call.longest_target > kOrderTargets) {  // a kernel in front looks at their order
+    const std::int64_t parts = (call.longest_target + kOrderTargets - 1) / kOrderTargets;
     const auto bytes = static_cast<std::size_t>(problem.batch * parts);
     job.in_order = work.allocate(bytes);
     work.prepare_memset(job.in_order, 0, bytes);
-    job.order_parts = parts;
-    work.add(order_kernel,
-             {.grid = tile_grid(parts, problem.batch), .block = kOrderThreads, .dependent = arguments.dependent_launch},
-             job);
+    job.order_parts = static_cast<int>(parts);
+    const LaunchShape front{
+        .grid = tile_grid(parts, problem.batch), .block = kOrderThreads, .dependent = arguments.dependent_launch};
+    resample::visit_time_type(problem.times, [&]<class Time>(Time*) { work.add(order_kernel<Time>, front, job); });
     shape.dependent = true;  // the kernel waits for the one in front of it
   }
-  with_value_type(problem.values, [&]<class Value>(Value*) {
-    if (rows_are == RowsAre::chunks)
-      work.add(kernel<Value, RowsAre::chunks>, shape, job);
-    else
-      work.add(kernel<Value, RowsAre::any_bytes>, shape, job);
+  with_types(problem, [&]<class Time, class Value>(Time*, Value*) {
+    if (piece == Piece::chunk) return work.add(kernel<Time, Value, Piece::chunk>, shape, job);
+    if constexpr (sizeof(Value) == 2)
+      if (piece == Piece::words) return work.add(kernel<Time, Value, Piece::words>, shape, job);
+    work.add(kernel<Time, Value, Piece::values>, shape, job);
   });
   return work;
 }

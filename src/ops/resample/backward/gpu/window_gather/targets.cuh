@@ -1,19 +1,10 @@
-// What the targets around a tile of samples give to its samples: the backward pass, located once for all channels.
+// Which targets lie around a tile of samples, and what each gives to the two samples around it.
 #pragma once
 
+#include "ops/resample/backward/shared/samples.cuh"
 #include "ops/resample/shared/bracket.cuh"
 
 namespace tmaops::ops::resample_backward::window_gather {
-
-using namespace resample::gpu;  // NOLINT(google-build-using-namespace): the operator's shared device code
-using resample::Timeline;
-
-/// What a target gives: 1 - weight to sample `row` of the tile, weight to the next; NaN: nothing.
-struct Part {
-  int row;
-  float weight;
-};
-inline constexpr int kBeforeTile = -2;
 
 /// The tile of a block.
 struct SampleTile {
@@ -21,108 +12,128 @@ struct SampleTile {
   int begin, end;  // samples
   int low, held;   // the timestamps around them: [low, low + held)
   int samples, targets;
+
+  /// Interval k, 0 to count(), is that from sample begin - 1 + k to the next. The first and the last one of a
+  /// trajectory have the targets outside of it, too: a tile with others has targets in front of its first one, or
+  /// behind its last.
+  __device__ __forceinline__ int count() const { return end - begin; }
+  __device__ __forceinline__ bool has_front() const { return begin > 1; }
+  __device__ __forceinline__ bool has_back() const { return end < samples - 1; }
 };
 
-/// The first of `count` indices that is_before(index) does not hold for; in range whatever it says.
-template <class IsBefore>
-__device__ __forceinline__ int first_not_before(int count, const IsBefore& is_before) {
-  int low = 0;
-  int high = count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (is_before(middle))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/// The targets of one tile with times of one type.
 template <class Time>
 struct TileTargets {
+  static constexpr int kFlight = 24 / sizeof(Time);  // loads of a thread before it uses the first
+
   const Call& call;
   const SampleTile& tile;
-  const Time* timestamps;  // in shared memory
+  Time* samples;  // timestamps in shared memory: those of the tile, behind them the window of targets
+  Time* targets;
 
-  __device__ __forceinline__ Time target(int t) const { return target_time<Time>(call.line, tile.b, t); }
+  __device__ TileTargets(const Call& of, const SampleTile& for_tile, void* times)
+      : call(of), tile(for_tile), samples(static_cast<Time*>(times)), targets(samples + for_tile.held) {}
 
-  /// Whether no target of [first, end) is before the one in front of it, as far as this thread looks.
-  __device__ __forceinline__ bool in_order(int first, int end) const {
+  /// Brings the window to shared memory, with `and_samples` also the timestamps of the tile.
+  __device__ __forceinline__ void stage(Range window, bool and_samples) const {
+    const Timeline& line = call.line;
+    const auto* from = line.source.at<const Time>(tile.b, tile.low);
+    const int end = tile.held + window.count;
+    const auto threads = static_cast<int>(blockDim.x);
+    for (int base = (and_samples ? 0 : tile.held) + static_cast<int>(threadIdx.x); base < end;
+         base += kFlight * threads) {
+      Time time[kFlight];
+#pragma unroll
+      for (int k = 0; k < kFlight; ++k)
+        if (const int i = base + k * threads; i < end)
+          time[k] = i < tile.held ? device::load_now(from + i * line.source.row_stride)
+                                  : target_time<Time>(line, tile.b, window.first + i - tile.held);
+#pragma unroll
+      for (int k = 0; k < kFlight; ++k)
+        if (const int i = base + k * threads; i < end) samples[i] = time[k];
+    }
+  }
+
+  /// Whether the targets of the window are in order, as far as this thread looks.
+  __device__ __forceinline__ bool in_order(Range window) const {
     bool ordered = true;
-#pragma unroll 4
-    for (int t = first + static_cast<int>(threadIdx.x); t < end; t += static_cast<int>(blockDim.x))
-      if (t + 1 < tile.targets) ordered = ordered && target(t) <= target(t + 1);
+    for (auto i = static_cast<int>(threadIdx.x); i < window.count; i += static_cast<int>(blockDim.x))
+      ordered = ordered && targets[i] <= targets[min(i + 1, window.count - 1)];
     return ordered;
   }
 
-  __device__ __forceinline__ void stage(Time* to) const {
-    const Timeline& line = call.line;
-    const auto* from = line.source.at<const Time>(tile.b);
-#pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < tile.held; i += static_cast<int>(blockDim.x))
-      to[i] = __ldg(from + (tile.low + i) * line.source.row_stride);
+  /// Whether a window of targets in order has all that matter to the tile.
+  __device__ __forceinline__ bool is_complete(Range window) const {
+    const int last = window.count - 1;
+    const bool front = window.first == 0 || (last >= 0 && tile.has_front() && targets[0] < samples[0]);
+    const bool back = window.first + window.count == tile.targets ||
+                      (last >= 0 && tile.has_back() && targets[last] >= samples[tile.held - 1]);
+    return front && back;
   }
 
-  /// The two timestamps around a target, of those that are staged.
-  __device__ __forceinline__ Interval<Time> interval(Time q) const {
-    const auto at = [&](int i) { return timestamps[i]; };
-    const int last = tile.held - 1;
-    if (tile.held < 4) {
-      const int i = earlier_sample(count_until<int>(at, 0, tile.held, q), tile.held);
-      return {i, timestamps[i], timestamps[last > 0 ? i + 1 : i]};
-    }
-    const float pace =
-        __fdividef(static_cast<float>(last), static_cast<float>(difference(timestamps[last], timestamps[0])));
-    const float guess = static_cast<float>(difference(q, timestamps[0])) * pace;
-    const auto most = static_cast<float>(tile.held);
-    return find_near(at, tile.held, static_cast<int>(fminf(fmaxf(guess, -most), most)) - 1, pace, q);
-  }
-
-  /// The part of a target. Rows of neighbouring targets in order never go down.
-  __device__ __forceinline__ Part part(Time q) const {
-    const int last = tile.held - 1;
-    if (tile.low > 0 && q < timestamps[0]) return {kBeforeTile, 0.0f};
-    if (tile.low + last < tile.samples - 1 && q >= timestamps[last]) return {tile.end - tile.begin, 0.0f};
-    const Interval<Time> in = interval(q);
-    Place<int> found = resolve(call.interpolation, place(call.line, tile.samples, tile.low + in.i, in.x, in.next, q));
-    // On the last sample: the end of the last interval, as all behind it that go on with its curve.
-    if (found.row == tile.samples - 1 && found.row > 0) found = {found.row - 1, 1.0f};
-    return {found.row - tile.begin, found.weight};
-  }
-
-  /// Targets that may matter to the tile, if they are in order.
+  /// That window; by all threads of a warp together.
   __device__ __forceinline__ Range range() const {
     const auto before = [&](Time time) {
-      return first_not_before(tile.targets, [&](int t) { return target(t) < time; });
+      return count_by_warp(tile.targets, [&](int t) { return target_time<Time>(call.line, tile.b, t) < time; });
     };
-    const int last = tile.held - 1;
-    const int first = tile.low > 0 ? before(timestamps[0]) : 0;
-    const int end = tile.low + last < tile.samples - 1 ? before(timestamps[last]) : tile.targets;
+    const int first = tile.has_front() ? before(samples[0]) : 0;
+    const int end = tile.has_back() ? before(samples[tile.held - 1]) : tile.targets;
     return {first, max(end - first, 0)};
   }
+
+  /// Leaves where the targets of every interval begin in a complete window, at the end where the last ones end, and
+  /// what every target gives to the later sample of its interval: the earlier one gets 1 - weight; NaN: nothing.
+  __device__ __forceinline__ void locate(Range window, int* begins, float* weights) const {
+    const Timeline& line = call.line;
+    const bool plain = line.outside == Outside::hold && line.max_gap == 0 && line.max_gap_ns == 0 &&
+                       call.interpolation == Interpolation::linear;
+    const int most = tile.samples - 1;
+    const int each = (tile.count() + static_cast<int>(blockDim.x)) / static_cast<int>(blockDim.x);
+    int k = static_cast<int>(threadIdx.x) * each;
+    const int end = min(k + each, tile.count() + 1);
+    if (k >= end) return;
+    int s = tile.begin - 1 + k;
+    int j = s <= 0 ? 0 : window.count;
+    if (s > 0 && s < most) j = first_target(window.count, samples[s - tile.low]);
+    for (; k < end; ++k, ++s) {
+      begins[k] = j;
+      if (s < 0 || (s >= most && most > 0)) continue;
+      const Time x = samples[s - tile.low];
+      const Time next = samples[min(s + 1, most) - tile.low];
+      for (; j < window.count; ++j) {
+        const Time q = targets[j];
+        if (s + 1 < most && q >= next) break;
+        float weight;
+        if (plain) {
+          weight = static_cast<float>(difference(q, x)) / static_cast<float>(difference(next, x));
+          weight = weight < kLeastWeight ? kLeastWeight : (weight > kMostWeight ? kMostWeight : weight);
+          if (q >= next) weight = 1.0f;
+          if (q <= x || most == 0) weight = 0.0f;
+        } else {
+          const Place<int> at = resolve(call.interpolation, place(line, tile.samples, s, x, next, q));
+          weight = at.row > s ? 1.0f : at.weight;  // the weight of a row is 0 then
+        }
+        weights[j] = weight;
+      }
+    }
+    if (k == tile.count() + 1) begins[k] = j;
+  }
+
+ private:
+  /// The first of the window's targets that is not before `time`.
+  __device__ __forceinline__ int first_target(int count, Time time) const {
+    const auto at = [&](int i) { return targets[i]; };
+    int j = 0;
+    if (count >= 4) {
+      const auto span = static_cast<float>(difference(at(count - 1), at(0)));
+      const float pace = __fdividef(static_cast<float>(count - 1), span);
+      const float guess = static_cast<float>(difference(time, at(0))) * pace;
+      const auto most = static_cast<float>(count);
+      j = find_near(at, count, static_cast<int>(fminf(fmaxf(guess, -most), most)) - 1, pace, time).i;
+    }
+    while (j < count && at(j) < time) ++j;
+    while (j > 0 && !(at(j - 1) < time)) --j;
+    return j;
+  }
 };
-
-/// Calls fn with the TileTargets of the type that the call has.
-template <class Fn>
-__device__ __forceinline__ void with_times(const Call& call, const SampleTile& tile, void* timestamps, const Fn& fn) {
-  if (call.line.dtype == DType::f32)
-    fn(TileTargets<float>{call, tile, static_cast<const float*>(timestamps)});
-  else if (call.line.dtype == DType::f64)
-    fn(TileTargets<double>{call, tile, static_cast<const double*>(timestamps)});
-  else
-    fn(TileTargets<std::int64_t>{call, tile, static_cast<const std::int64_t*>(timestamps)});
-}
-
-/// Whether the parts of [0, count) say all that there is to know about a tile of `samples`.
-__device__ __forceinline__ bool is_complete(const Part* parts, Range window, int targets, int samples) {
-  return (window.first == 0 || (window.count > 0 && parts[0].row == kBeforeTile)) &&
-         (window.first + window.count == targets || (window.count > 0 && parts[window.count - 1].row >= samples));
-}
-
-/// The part of sample `row` in a target; 0 or NaN for none.
-__device__ __forceinline__ float share(const Part& part, int row) {
-  return part.row == row ? 1.0f - part.weight : (part.row == row - 1 ? part.weight : 0.0f);
-}
 
 }  // namespace tmaops::ops::resample_backward::window_gather
