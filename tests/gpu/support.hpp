@@ -35,6 +35,20 @@ inline std::string no_gpu_reason(std::string_view arch) {
 #define TMAOPS_NEEDS_GPU() TMAOPS_NEEDS("sm80")
 #define TMAOPS_NEEDS_HOPPER() TMAOPS_NEEDS("sm90a")
 
+/// The executor takes a thousand times as long as a GPU, and has neither graphs nor an order of streams.
+#ifdef TMAOPS_EXECUTOR
+inline constexpr bool kOnExecutor = true;
+#else
+inline constexpr bool kOnExecutor = false;
+#endif
+/// Tests of large problems, graphs and streams: on a GPU alone.
+#define TMAOPS_NEEDS_CHIP()  \
+  TMAOPS_NEEDS_GPU();        \
+  if constexpr (kOnExecutor) \
+  GTEST_SKIP() << "too long for the executor, or order of streams and graphs, which it does not have"
+/// How many random problems a test draws, of so many on a GPU.
+constexpr int problems(int on_a_gpu) { return kOnExecutor ? 3 : on_a_gpu; }
+
 /// Whether this build has a GPU variant and the GPU runs it.
 template <class Variant>
 bool runs_here(const Variant& variant) {

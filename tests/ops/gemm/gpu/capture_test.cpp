@@ -30,7 +30,7 @@ struct Products {
 };
 
 TEST(GpuGemmCapture, every_variant_is_captured_and_bound_to_other_memory) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const std::int64_t n : {128, 512}) {
     const Products x(n);
     const auto problem = ops::gemm::make_problem(x.a[0].view(), x.b.view(), x.d[0].view(), {});

@@ -121,7 +121,7 @@ class GpuMsDeformAttnBackward : public testing::TestWithParam<int> {};
 TEST_P(GpuMsDeformAttnBackward, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(900 + GetParam()));
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < problems(25); ++i) {
     const Shape shape = random_gpu_shape(random);
     const int shift = random() % 4 == 0 ? 1 + static_cast<int>(random() % 5) : 0;
     const unsigned wanted = random() % 3 == 0 ? 1 + static_cast<unsigned>(random() % 7) : 7;
@@ -132,7 +132,7 @@ TEST_P(GpuMsDeformAttnBackward, variants_agree_with_the_reference_on_random_prob
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttnBackward, testing::Range(0, 6));
 
 TEST(GpuMsDeformAttnBackwardShapes, measured_shapes_in_small) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 50;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
     for (const bool own : {false, true}) {
@@ -231,7 +231,7 @@ TEST(GpuMsDeformAttnBackwardShapes, empty_problems_clear_the_gradients) {
 
 /// pixel_lists_backward takes as many images at a time as its lists have room for: here one of three.
 TEST(GpuMsDeformAttnBackwardShapes, many_samples_go_image_by_image) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   Case c({.batch = 3, .heads = 1, .channels = 8, .queries = 70000, .levels = {{9, 13}}, .points = 64}, 21);
   Buffer grad_output = c.output();
   grad_output.fill_normal(c.random());
@@ -250,7 +250,7 @@ TEST(GpuMsDeformAttnBackwardShapes, many_samples_go_image_by_image) {
 
 /// Infinite and NaN values stay with the points that sample them, and so do those of the incoming gradient.
 TEST(GpuMsDeformAttnBackwardShapes, non_finite_data_stays_where_it_belongs) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Case c({.heads = 2, .channels = 32, .queries = 300, .levels = {{16, 16}, {8, 8}}, .points = 4}, 5);
   for (std::int64_t at = 3; at < c.value().layout().size(); at += 401)
@@ -285,7 +285,7 @@ TEST(GpuMsDeformAttnBackwardShapes, non_finite_data_stays_where_it_belongs) {
 /// A point with a location that is not finite is skipped: it gives nothing to the value's gradient, and its own
 /// gradients are 0, even where its weight is NaN or infinite.
 TEST(GpuMsDeformAttnBackwardShapes, skipped_points_have_zero_gradients_whatever_their_weight) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kOdd[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
   const std::map<std::string, int> before = backward_runs();
@@ -331,7 +331,7 @@ TEST(GpuMsDeformAttnBackwardShapes, skipped_points_have_zero_gradients_whatever_
 }
 
 TEST(GpuMsDeformAttnBackwardShapes, plan_runs_inside_a_captured_graph) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   Case c({.heads = 8, .channels = 32, .queries = 100, .points = 4, .value_dtype = DType::f16}, 3);
   Buffer grad_output = c.output();
   grad_output.fill_normal(c.random());

@@ -31,7 +31,7 @@ void each_way(const Table& table, const Problem& problem, const Fn& fn) {
 }
 
 TEST(GpuMsDeformAttnCapture, every_call_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const Shape& shape : shapes()) {
     Case c(shape, 5);
     SCOPED_TRACE(c.text());
@@ -79,7 +79,7 @@ TEST(GpuMsDeformAttnCapture, every_call_is_captured) {
 }
 
 TEST(GpuMsDeformAttnCapture, every_backward_call_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   namespace backward = ops::ms_deform_attn_backward;
   for (const Shape& shape : shapes())
     for (const bool deterministic : {false, true}) {

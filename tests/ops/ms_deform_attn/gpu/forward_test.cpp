@@ -70,7 +70,7 @@ class GpuMsDeformAttn : public testing::TestWithParam<int> {};
 TEST_P(GpuMsDeformAttn, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(500 + GetParam()));
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < problems(40); ++i) {
     const Shape shape = random_gpu_shape(random);
     const int shift = random() % 4 == 0 ? 1 + static_cast<int>(random() % 5) : 0;
     check(Case(shape, random()), shift);
@@ -80,7 +80,7 @@ TEST_P(GpuMsDeformAttn, variants_agree_with_the_reference_on_random_problems) {
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuMsDeformAttn, testing::Range(0, 6));
 
 TEST(GpuMsDeformAttnShapes, measured_shapes_in_small) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 1;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
     for (const DType points : {dtype, DType::f32})
@@ -105,7 +105,7 @@ TEST(GpuMsDeformAttnShapes, measured_shapes_in_small) {
 
 /// Items with one, two and four groups of threads, in blocks that do not divide the queries.
 TEST(GpuMsDeformAttnShapes, decoders_of_three_and_four_levels) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 70;
   for (const DType dtype : {DType::f16, DType::f32})
     for (const std::int64_t levels : {3, 4})
@@ -127,7 +127,7 @@ TEST(GpuMsDeformAttnShapes, decoders_of_three_and_four_levels) {
 }
 
 TEST(GpuMsDeformAttnShapes, every_width_of_a_level) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (std::int64_t side = 1; side <= 12; ++side)
     for (const std::int64_t heads : {1, 2}) {
       check(Case({.heads = heads,
@@ -160,7 +160,7 @@ TEST(GpuMsDeformAttnShapes, the_largest_third_and_fourth_level_that_stay_in_shar
 
 /// Images and heads of a few queries, so that blocks go through several.
 TEST(GpuMsDeformAttnShapes, every_width_from_two_pixels_on_and_many_images) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (std::int64_t side = 2; side <= 9; ++side)
     for (const std::int64_t points : {4, 8}) {
       check(Case({.batch = 40,
@@ -180,7 +180,7 @@ TEST(GpuMsDeformAttnShapes, every_width_from_two_pixels_on_and_many_images) {
 /// As many queries as the first level has pixels, or more: whole strips of 16 columns, narrower ones, and queries
 /// behind them; the last width has none.
 TEST(GpuMsDeformAttnShapes, queries_that_are_pixels) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const std::int64_t width : {4, 12, 16, 20, 28, 32, 44, 18})
     for (const std::int64_t more : {0, 3, 40}) {
       const std::int64_t height = width % 3 + 5;
@@ -199,7 +199,7 @@ TEST(GpuMsDeformAttnShapes, queries_that_are_pixels) {
 }
 
 TEST(GpuMsDeformAttnShapes, non_finite_values_go_only_to_outputs_that_sample_them) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
     for (const std::int64_t heads : {1, 8})
@@ -407,7 +407,7 @@ TEST(GpuMsDeformAttnShapes, empty_problems_do_nothing) {
 
 /// Two images 2^32 elements apart, the second one's levels listed out of order.
 TEST(GpuMsDeformAttnShapes, offsets_beyond32_bits) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   constexpr std::int64_t kApart = (std::int64_t{1} << 32) + 512;
   Case c({.heads = 1,
           .channels = 32,
@@ -446,7 +446,7 @@ TEST(GpuMsDeformAttnShapes, offsets_beyond32_bits) {
 }
 
 TEST(GpuMsDeformAttnShapes, plan_runs_inside_a_captured_graph) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const std::int64_t points : {4, 8}) {
     Case c({.heads = 8,
             .channels = 32,

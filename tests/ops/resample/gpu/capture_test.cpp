@@ -18,7 +18,7 @@ std::vector<Case> cases() {
 }
 
 TEST(GpuResampleCapture, every_call_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const Case& c : cases()) {
     SCOPED_TRACE(text(c));
     Made made = make(c, 7);
@@ -71,7 +71,7 @@ TEST(GpuResampleCapture, every_call_is_captured) {
 }
 
 TEST(GpuResampleCapture, every_backward_call_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const Case& c : cases()) {
     if (c.grid) continue;
     SCOPED_TRACE(text(c));
@@ -121,7 +121,7 @@ TEST(GpuResampleCapture, every_backward_call_is_captured) {
 }
 
 TEST(GpuResampleCapture, counting_violations_is_captured) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const Case c{.batch = 40, .packed_source = true, .packed_target = true, .unsorted = true};
   Made made = make(c, 3);
   const Mirror source(*made.source), target(*made.target);

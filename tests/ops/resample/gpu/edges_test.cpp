@@ -130,7 +130,7 @@ TEST(GpuResampleEdges, targets_outside_are_not_a_number_where_the_cpu_reports_an
 }
 
 TEST(GpuResampleEdges, plan_runs_inside_a_captured_graph) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const Case c{.batch = 2,
                .samples = 200,
                .targets = 100,

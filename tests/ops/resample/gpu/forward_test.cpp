@@ -10,7 +10,7 @@ class GpuResample : public ::testing::TestWithParam<int> {};
 TEST_P(GpuResample, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 + GetParam()));
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < problems(25); ++i) {
     const Case c = random_case(random);
     check(c, random());
     if (HasFailure()) return;
@@ -19,7 +19,7 @@ TEST_P(GpuResample, variants_agree_with_the_reference_on_random_problems) {
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuResample, ::testing::Range(0, 8));
 
 TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::vector<Case> cases;
   for (const auto& [batch, samples, targets, channels] : std::vector<std::array<std::int64_t, 4>>{{3, 512, 512, 128},
                                                                                                   {2, 100, 2048, 256},
@@ -70,17 +70,17 @@ TEST(GpuResampleShapes, f64_values) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(1100);
   const int before = runs()["element_search"];
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < problems(40); ++i) {
     Case c = random_case(random);
     c.dtype = DType::f64;
     check(c, random());
     if (HasFailure()) return;
   }
-  EXPECT_EQ(runs()["element_search"], before + 80);
+  EXPECT_EQ(runs()["element_search"], before + 2 * problems(40));
 }
 
 TEST(GpuResampleShapes, curves_and_groups_of_channels) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const auto quaternions = [](std::int64_t channels) {
     std::vector<ChannelGroup> groups;
     for (std::int64_t first = 0; first < channels; first += 4) groups.push_back({first, 4, Interpolation::slerp});
@@ -115,7 +115,7 @@ TEST(GpuResampleShapes, curves_and_groups_of_channels) {
 }
 
 TEST(GpuResampleShapes, short_trajectories_of_rows_with_an_odd_number_of_values) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 60;
   for (const std::int64_t channels : {3, 5, 7, 9})
     for (const DType dtype : {DType::bf16, DType::f16})
@@ -141,7 +141,7 @@ TEST(GpuResampleShapes, short_trajectories_of_rows_with_an_odd_number_of_values)
 
 // Long trajectories, cut into tiles that begin inside a chunk.
 TEST(GpuResampleShapes, long_trajectories_of_two_arms) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 70;
   int kind = 0;
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
@@ -167,7 +167,7 @@ TEST(GpuResampleShapes, long_trajectories_of_two_arms) {
 }
 
 TEST(GpuResampleShapes, long_calls_of_one_curve) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 80;
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
     for (const bool slerp : {false, true})
@@ -192,7 +192,7 @@ TEST(GpuResampleShapes, long_calls_of_one_curve) {
 }
 
 TEST(GpuResampleShapes, more_trajectories_than_one_grid_dimension_holds) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   for (const std::int64_t channels : {8, 3})
     check({.batch = 70001,
            .samples = 3,
@@ -205,7 +205,7 @@ TEST(GpuResampleShapes, more_trajectories_than_one_grid_dimension_holds) {
 }
 
 TEST(GpuResampleShapes, rows_of_every_width_and_alignment) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 100;
   for (std::int64_t channels = 1; channels <= 33; ++channels)
     for (const int shift : {0, 1, 5}) {

@@ -260,7 +260,7 @@ class GpuResampleOffsetTensors : public ::testing::TestWithParam<int> {};
 TEST_P(GpuResampleOffsetTensors, give_the_bits_of_offsets_on_the_host) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(7100 + GetParam()));
-  for (int i = 0; i < 25; ++i) {
+  for (int i = 0; i < problems(25); ++i) {
     expect_same(random_packed(random), random());
     if (HasFailure()) return;
   }
@@ -268,7 +268,7 @@ TEST_P(GpuResampleOffsetTensors, give_the_bits_of_offsets_on_the_host) {
 INSTANTIATE_TEST_SUITE_P(Seeds, GpuResampleOffsetTensors, ::testing::Range(0, 4));
 
 TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 7200;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
     for (const std::int64_t channels : {1, 7, 32, 512})
@@ -295,7 +295,7 @@ TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
 }
 
 TEST(GpuResampleOffsetTensors, of_many_short_and_one_long_trajectory) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   Case c{.batch = 70000,
          .samples = 2,
          .targets = 2,
@@ -411,7 +411,7 @@ TEST(GpuResampleOffsetTensors, that_are_wrong_are_counted_and_nothing_else_is) {
 }
 
 TEST(GpuResampleOffsetTensors, are_read_anew_by_every_replay_of_a_graph) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const OnGpu call(one_trajectory(400, 300), 7600);
   std::mt19937_64 random(7601);
   const auto any = [&](const OffsetList& of) { return divided(random, of.back(), 6); };
@@ -498,7 +498,7 @@ TEST(GpuResampleOffsetTensors, are_read_anew_by_every_replay_of_a_graph) {
 }
 
 TEST(GpuResampleOffsetTensors, are_bound_to_a_plan_with_its_other_tensors) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const OnGpu call(one_trajectory(150, 150), 7700);
   std::mt19937_64 random(7701);
   const auto any = [&](const OffsetList& of) { return divided(random, of.back(), 5); };
@@ -534,7 +534,7 @@ TEST(GpuResampleOffsetTensors, are_bound_to_a_plan_with_its_other_tensors) {
 }
 
 TEST(GpuResampleOffsetTensors, are_not_waited_for) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   const OnGpu call(
       {.batch = 5, .samples = 30, .targets = 30, .channels = 4, .packed_source = true, .packed_target = true}, 7800);
   const OnDevice offsets = call.offsets();

@@ -16,7 +16,7 @@ constexpr std::string_view kPublished[] = {"original", "distributed", "staged_pa
                                            "staged_async"};
 
 TEST(GpuPublishedMsDeformAttn, kernels_equal_the_f16_arithmetic_in_every_element) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   std::uint64_t seed = 20;
   for (const std::int64_t queries : {1, 7, 8, 1021})
     for (const auto& levels :
@@ -78,7 +78,7 @@ std::vector<float16> random_halves(std::size_t count, std::uint64_t seed, const 
 
 /// Batch 48, S = 20,522 with its borders, 15,422 queries, 32 channels, 4 levels of 8 points: 23,688,192 outputs.
 TEST(GpuPublishedMsDeformAttn, kernels_agree_in_all_elements_of_the_published_shape) {
-  TMAOPS_NEEDS_GPU();
+  TMAOPS_NEEDS_CHIP();
   constexpr std::int64_t kBatch = 48, kLength = 20522, kQueries = 15422, kChannels = 32, kLevels = 4, kPoints = 8;
   constexpr std::int64_t kElements = kBatch * kQueries * kChannels;
   static_assert(kElements == 23688192);
