@@ -7,8 +7,8 @@ A document says where a table goes and what it shows:
   ...replaced...
   <!-- /table -->
 
-`results/{h100,h200}/X.json` takes the machine with the most cases of today's code, the first one where they are equal. In README.md
-such a table shows these cases alone.
+`results/{h100,h200}/X.json` takes the machine with the most cases of today's code, the first one where they are equal, and the one that
+the document shows where there are none. In README.md such a table shows these cases alone.
 Keys after the file filter rows by equality (operator, dtype, device, temperature, kind); `show=copy,cublas` names the
 implementations beside the chosen variant, all without it; `cases=RC_256|RC_1024` (_ stands for a space) keeps some
 cases. One line per case: the chosen variant's time, then every other implementation of the same case with its time and
@@ -197,21 +197,24 @@ def on_one_machine(spec, before, digests, fresh_only):
     for machine in found["machines"].split(","):
         one = spec.replace(found[0], f"results/{machine}/", 1)
         try:
-            path, _, options, _, rows = read_rows(re.sub(r" run=\S+", "", one))
+            path, wanted, options, _, rows = read_rows(re.sub(r" run=\S+", "", one))
         except (SystemExit, FileNotFoundError):
             continue
         shown = {"tmaops", *options["show"]} if options["show"] != [""] else {row["implementation"] for row in rows}
         cases = fresh_cases(rows, shown, before if f"`{path}`" in before else "", digests)
-        offers.append((len(cases), one, cases))
+        offers.append(((len(cases), not cases and f"`{path}`" in before), one, cases))
     if not offers:
         return spec.replace(found[0], f"results/{found['machines'].split(',')[0]}/", 1), ""
     _, one, cases = max(offers, key=lambda offer: offer[0])
     if not fresh_only:
         return one, ""
+    if not cases:
+        page = f"docs/{wanted['operator']}.md"
+        return None, f"Not timed yet with today's kernels: [{page}]({page}) has the times of earlier ones.\n"
     asked = re.search(r" cases=(\S+)", one)
     left_out = [case for case in asked[1].replace("_", " ").split("|") if case not in cases]
     note = f"Left out, since other code was timed: {', '.join(left_out)}.\n" if left_out else ""
-    return one.replace(asked[0], " cases=" + "|".join(cases).replace(" ", "_")) if cases else None, note
+    return one.replace(asked[0], " cases=" + "|".join(cases).replace(" ", "_")), note
 
 
 def source_line(path, document, rows, before, digests):
