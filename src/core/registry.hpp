@@ -27,18 +27,17 @@ struct Support {
 
 /// What a variants.def line says after the description.
 struct VariantAttributes {
-  int version = 0;        // version(2): N of the ladder
-  int registers = 0;      // regs(168): most registers per thread the machine code may use
-  int shared_memory = 0;  // smem(196608): most shared memory per block in bytes
-  /// smem_least(18560): what every problem takes, where others take less than smem(...); -1: smem(...). The variant
-  /// itself then holds what a problem takes against the device.
-  int least_shared_memory = -1;
-  std::string_view sass{};   // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
-  std::string_view needs{};  // needs("onednn"): optional library without which the variant is left out
-  int kernels = 1;           // kernels(3): how many a call runs one after the other
-  bool study = false;        // of study/: there to be compared, never chosen by itself, not in the installed library
-  bool half = false;         // half: rounds to f16 throughout, which its results show
-  bool configs = false;      // configs: the variant exports configs()
+  int version = 0;               // version(2): N of the ladder
+  int registers = 0;             // regs(168): most registers per thread the machine code may use
+  int spills = 0;                // spills(64): most bytes per thread that the machine code may keep in local memory
+  int shared_memory = 0;         // smem(196608): most shared memory per block in bytes
+  int least_shared_memory = -1;  // smem_least(18560): what every problem takes; the variant checks each one's need
+  std::string_view sass{};       // sass("UTMALDG,HGMMA"): instructions that must be in the machine code
+  std::string_view needs{};      // needs("onednn"): optional library without which the variant is left out
+  int kernels = 1;               // kernels(3): how many a call runs one after the other
+  bool study = false;    // of study/: there to be compared, never chosen by itself, not in the installed library
+  bool half = false;     // half: rounds to f16 throughout, which its results show
+  bool configs = false;  // configs: the variant exports configs()
 };
 
 /// The words of a variants.def line. Each sets what it says.
@@ -48,6 +47,9 @@ constexpr auto version(int n) {
 }
 constexpr auto regs(int n) {
   return [n](VariantAttributes& to) { to.registers = n; };
+}
+constexpr auto spills(int n) {
+  return [n](VariantAttributes& to) { to.spills = n; };
 }
 constexpr auto smem(int n) {
   return [n](VariantAttributes& to) { to.shared_memory = n; };
