@@ -135,16 +135,16 @@ Dump read_dump(const std::string& text) {
       {"swizzleType", "swizzle"}};
   const auto name_of = [&](const std::string& word) { return names.contains(word) ? names.at(word) : word; };
   Dump dump;
-  std::optional<Fields> open;
+  std::vector<std::pair<std::string, Fields>> open;  // with what stands before their lines: ranks write at one time
   const auto add = [&](DumpedMap map) {
     const auto same = [&](const DumpedMap& one) {
       return one.spec == map.spec && one.null_address == map.null_address;
     };
     if (std::ranges::none_of(dump.maps, same)) dump.maps.push_back(std::move(map));
   };
-  const auto close = [&] {
-    if (open) add(to_map(*open));
-    open.reset();
+  const auto of_prefix = [&](const std::string& prefix) {  // prefixes with the time are never the same
+    auto at = std::ranges::find(open.rbegin(), open.rend(), prefix, [](const auto& one) { return one.first; });
+    return at != open.rend() ? &at->second : &open.back().second;
   };
   std::istringstream lines(text);
   std::size_t number = 0;
@@ -156,26 +156,21 @@ Dump read_dump(const std::string& text) {
       const auto code = static_cast<int>(std::min<std::int64_t>(numbers(found[1]).at(0), 99999));
       if (std::ranges::find(dump.codes, code) == dump.codes.end()) dump.codes.push_back(code);
     } else if (std::regex_search(line, found, deep_gemm)) {
-      close();
       add(of_deep_gemm(found, number));
     } else if (std::regex_search(line, found, head)) {
-      close();
-      open.emplace(number);
-      open->set("format", found[1]);
-      open->set("dim", found[2]);
-      open->set("gmem_address", found[3]);
-      open->set("strides as given", "");
-    } else if (std::regex_search(line, found, field) || (open && std::regex_search(line, found, row))) {
+      Fields& map = open.emplace_back(found.prefix(), number).second;
+      map.set("format", found[1]);
+      map.set("dim", found[2]);
+      map.set("gmem_address", found[3]);
+      map.set("strides as given", "");
+    } else if (std::regex_search(line, found, field) || std::regex_search(line, found, row)) {
       const std::string name = name_of(found[1]);
-      if (name == "format") close();
-      if (!open) {
-        if (name != "format") continue;  // prose, or the end of a map whose beginning is not here
-        open.emplace(number);
-      }
-      open->set(name, found[2]);
+      if (name == "format") open.emplace_back(found.prefix(), number);
+      if (!open.empty())  // else prose, or the end of a map whose beginning is not here
+        of_prefix(found.prefix())->set(name, found[2]);
     }
   }
-  close();
+  for (const auto& [prefix, fields] : open) add(to_map(fields));
   if (dump.maps.empty())
     fail(ErrorCode::usage, "tensormap: --dump", std::to_string(number) + " lines without a tensor map",
          "what CUTLASS (format, dim, gmem_address ...), FlashInfer (tmaFormat: ...) or DeepGEMM (Making TMA desc: ...) "

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/scratch.hpp"
 #include "support/tool.hpp"
@@ -49,6 +50,17 @@ TEST(TensorMapDump, lines_may_have_a_prefix_and_maps_repeat) {
   EXPECT_EQ(result.exit_code, 1);
   expect_text(result.out, "line 3: --dtype f16", "the address is null", "[E016]");
   EXPECT_EQ(result.out.find("line 3:"), result.out.rfind("line ")) << "the same map is told once";
+}
+
+TEST(TensorMapDump, ranks_may_write_at_one_time) {
+  std::istringstream first(cutlass("[rank0]: ", "0x7f4520000000", "(1024,64,8)", "(2,2048,131072)"));
+  std::istringstream second(cutlass("[rank1]: ", "0x7f4520000000", "(1024,32,8)", "(2,2048,65536)"));
+  std::string text;
+  for (std::string line, other; std::getline(first, line) && std::getline(second, other);)
+    text += line + "\n" + other + "\n";
+  const ToolResult result = dump(text);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  expect_text(result.out, "line 3: --dtype f16 --dims 1024,64,8 --box", "line 4: --dtype f16 --dims 1024,32,8 --box");
 }
 
 TEST(TensorMapDump, reads_what_flash_infer_prints_garbage_behind_the_lists_included) {
