@@ -237,19 +237,23 @@ void wait_barrier(void* pointer, std::uint32_t parity, const char* what, int sta
   Barrier& barrier = known_barrier(at, "a wait", place);
   self->part(self->agent + 2u);  // each lane leaves its loop by itself
   if (parity > 1) stop(Rule::collective, "a wait for parity " + std::to_string(parity) + ": it is 0 or 1", place);
-  const auto name = [what, stage] { return std::string(what) + ", stage " + std::to_string(stage); };
+  const auto name = [what, stage] {  // a WaitSite without words is called "barrier"
+    return what == std::string_view("barrier")
+               ? "the barrier"
+               : "the barrier for " + std::string(what) + ", stage " + std::to_string(stage);
+  };
   if (launch->random() % 4 == 0 && schedule() == Schedule::random) yield();
   const std::uint64_t phase = barrier.phase;
   while ((barrier.phase & 1) == parity) {
     if (barrier.phase != phase)
       report(Rule::phase_missed,
-             "the barrier for " + name() + " went on from phase " + std::to_string(phase) + " to " +
-                 std::to_string(barrier.phase) + " while this thread waited for the end of one",
+             name() + " went on from phase " + std::to_string(phase) + " to " + std::to_string(barrier.phase) +
+                 " while this thread waited for the end of one",
              place);
     barrier.waiting.push_back(self);
     wait([&barrier, parity, name, at] {
-      return "parity " + std::to_string(parity) + " of the barrier for " + name() + " (" + spot(at.address) +
-             "), which is in " + state_of(barrier) + missing_at(barrier);
+      return "parity " + std::to_string(parity) + " of " + name() + " (" + spot(at.address) + "), which is in " +
+             state_of(barrier) + missing_at(barrier);
     });
   }
   self->clocks.join(barrier.done);

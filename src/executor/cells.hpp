@@ -57,6 +57,7 @@ struct Cell {
   Agent reader = 0;
   ByteState state = ByteState::uninitialised;
   std::uint8_t readers_in_flight = 0;  // copies and products that are reading it
+  std::uint8_t swizzle = 0;            // 1 + tma::Swizzle of the tensor load that wrote it; 0: written otherwise
 
   bool has_write_of(const Cell& other) const {
     return state == other.state && write_clock == other.write_clock && writer == other.writer;

@@ -59,7 +59,7 @@ void step(const std::shared_ptr<Operation>& operation) {
   operation->is_complete = true;
   for (const auto& [at, bytes] : operation->writes)
     note_write(*operation->target, at, bytes, operation->slot, operation->clock,
-               operation->by_threads ? ByteState::written : ByteState::copied, operation->place);
+               operation->by_threads ? ByteState::written : ByteState::copied, operation->place, operation->swizzle);
   if (operation->barrier != 0)
     bytes_came(*operation->target, operation->barrier, operation->barrier_bytes, operation->slot, operation->clock);
   wake_all();

@@ -89,6 +89,12 @@ bool inside_shared(const Block&, std::uint32_t at, std::uint32_t bytes) {
 }
 
 std::string shared_extent(std::uint32_t at, std::uint32_t bytes) {
+  FixedShared before{};  // the last variable that begins before `at`
+  for (const auto& [key, fixed] : launch->fixed)
+    if (fixed.at <= at && fixed.at > before.at) before = fixed;
+  if (before.at != 0)
+    return std::to_string(bytes) + " bytes at byte " + std::to_string(at - before.at) + " of a block_shared of " +
+           std::to_string(before.bytes) + " bytes";
   return std::to_string(bytes) + " bytes at byte " + std::to_string(static_cast<std::int64_t>(at) - kReservedBytes) +
          ", of the " + std::to_string(launch->dynamic_bytes) +
          " bytes of dynamic shared memory that the launch asks for";
@@ -237,14 +243,15 @@ void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent,
 }
 
 void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock, ByteState state,
-                const void* place) {
+                const void* place, std::uint8_t swizzle) {
   Cell* cells = block.cells.data() + at;
   for (std::uint32_t i = 0; i < bytes; ++i)
     cells[i] = {.write_place = place,
                 .write_clock = clock,
                 .writer = agent,
                 .state = state,
-                .readers_in_flight = cells[i].readers_in_flight};
+                .readers_in_flight = cells[i].readers_in_flight,
+                .swizzle = swizzle};
 }
 
 void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place) {

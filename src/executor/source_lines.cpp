@@ -35,8 +35,8 @@ int find_module(dl_phdr_info* info, std::size_t /*size*/, void* given) {
 
 /// What is between a kernel and the executor says nothing about the kernel.
 bool of_the_layer(const std::string& frame) {
-  for (const char* folder : {"/src/executor/", "/src/device/", "/include/c++/"})
-    if (frame.find(folder) != std::string::npos) return true;
+  for (const char* folder : {"/src/executor/", "/src/device/", "/tmaops/executor/", "/tmaops/device/", "/include/c++/"})
+    if (frame.find(folder) != std::string::npos && frame.find(".cu:") == std::string::npos) return true;
   return frame.starts_with("??");
 }
 

@@ -188,6 +188,7 @@ struct Operation {
   bool has_read = false, is_complete = false;
   bool by_threads = false;                                             // cp.async: no other proxy
   bool writes_when_read = true;                                        // in one step: loads
+  std::uint8_t swizzle = 0;                                            // Cell::swizzle of what it writes
   Block* source = nullptr;                                             // of shared memory that it reads
   Block* target = nullptr;                                             // of shared memory that it writes
   std::uint32_t barrier = 0;                                           // there; 0: none
@@ -299,7 +300,7 @@ bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Acces
 bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who);
 void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock);
 void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock, ByteState state,
-                const void* place);
+                const void* place, std::uint8_t swizzle = 0);
 bool inside_shared(const Block& block, std::uint32_t at, std::uint32_t bytes);
 std::string shared_extent(std::uint32_t at, std::uint32_t bytes);
 struct Access {

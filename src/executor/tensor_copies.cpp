@@ -227,8 +227,11 @@ void load(void* to, const Tensor& tensor, const Coordinates& coordinates, void* 
   const Place signal = shared_operand(barrier, 8, kLoads, place);
   const std::int64_t first = std::max<std::int64_t>(0, coordinates[0]);
   const std::int64_t last = std::min(tensor.spec.dims[0], coordinates[0] + tensor.layout.loaded[0]);
-  if (blocks >> launch->cluster != 0)
-    stop(Rule::collective, "a multicast to more blocks than the " + std::to_string(launch->cluster) + " of the cluster",
+  const unsigned receivers = blocks & 0xffffu;
+  if (blocks != 0 && (receivers == 0 || receivers >> launch->cluster != 0))
+    stop(Rule::collective,
+         "a multicast to " + std::string(receivers == 0 ? "none" : "more") + " of the " +
+             std::to_string(launch->cluster) + " blocks of the cluster",
          place);
   for (Block* block : launch->blocks) {
     if (blocks == 0 ? block != destination.block : (blocks >> block->rank & 1u) == 0) continue;
@@ -240,6 +243,7 @@ void load(void* to, const Tensor& tensor, const Coordinates& coordinates, void* 
     use_tensor_bytes(*operation, tensor, coordinates, {first, (last - first) * tensor.layout.element_bytes}, false,
                      kLoads);
     operation->target = block;
+    operation->swizzle = static_cast<std::uint8_t>(1 + static_cast<int>(tensor.spec.swizzle));
     operation->writes = box_bytes(tensor, destination.address);
     operation->barrier = signal.address;
     operation->barrier_bytes = static_cast<std::uint32_t>(tensor.layout.transaction_bytes);

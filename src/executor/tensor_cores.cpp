@@ -10,6 +10,7 @@
 #include <map>
 
 #include "executor/state.hpp"
+#include "tmaops/tensor_map.hpp"
 
 namespace tmaops::executor {
 namespace {
@@ -49,6 +50,12 @@ class Operand {
     return at ^ ((at >> 7 & (width_ / 16 - 1)) << 4);
   }
   bool mn_major() const { return mn_major_; }
+  tma::Swizzle swizzle() const {
+    return width_ == 128  ? tma::Swizzle::b128
+           : width_ == 64 ? tma::Swizzle::b64
+           : width_ == 32 ? tma::Swizzle::b32
+                          : tma::Swizzle::none;
+  }
 
  private:
   static std::uint32_t field(std::uint64_t bits) { return static_cast<std::uint32_t>(bits & 0x3FFFu) << 4; }
@@ -81,6 +88,28 @@ void add_chunks(const Operand& operand, int first, int count,
 }
 
 int warp_of_group() { return self->index / 32 % 4; }
+
+/// Of `count` rows of A, or columns of B.
+void begin_product_read(Product& product, const Operand& operand, int first, int count) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> chunks;
+  add_chunks(operand, first, count, chunks);
+  Block& block = *self->block;
+  for (const auto& [at, bytes] : chunks) {
+    if (!inside_shared(block, at, bytes))
+      stop(Rule::outside_shared, "a wgmma reads " + shared_extent(at, bytes), product.place);
+    check_read(block, at, bytes, {.name = "a wgmma", .asynchronous = true, .place = product.place});
+    Cell* cells = block.cells.data() + at;
+    const auto loaded = static_cast<tma::Swizzle>(cells->swizzle - 1);
+    if (cells->swizzle != 0 && loaded != operand.swizzle())
+      report(Rule::wrong_swizzle,
+             "a wgmma reads " + spot(at) + " with the swizzle " + std::string(tma::to_string(operand.swizzle())) +
+                 ", and the tensor load at " + source_line(cells->write_place) + " brought it with " +
+                 std::string(tma::to_string(loaded)),
+             product.place);
+    for (std::uint32_t i = 0; i < bytes; ++i) ++cells[i].readers_in_flight;
+  }
+  product.reads.insert(product.reads.end(), chunks.begin(), chunks.end());
+}
 
 /// Adds the product to the accumulators that are kept for it.
 void compute(const Block& block, const Product& product, int warp) {
@@ -213,16 +242,8 @@ void wgmma(float* sums, int columns, bool bf16, std::uint64_t a, std::uint64_t b
     std::tie(product.slot, product.clock) = take_slot();
     product.sums = take_accumulators(warp, all, static_cast<std::size_t>(columns / 2));
     ++product.sums->products;
-    add_chunks(Operand(a, a_mn_major), warp_of_group() * kRows, kRows, product.reads);
-    add_chunks(Operand(b, b_mn_major), 0, columns, product.reads);
-    Block& block = *self->block;
-    for (const auto& [at, bytes] : product.reads) {
-      if (!inside_shared(block, at, bytes))
-        stop(Rule::outside_shared, "a wgmma reads " + shared_extent(at, bytes), place);
-      check_read(block, at, bytes, {.name = "a wgmma", .asynchronous = true, .place = place});
-      Cell* cells = block.cells.data() + at;
-      for (std::uint32_t i = 0; i < bytes; ++i) ++cells[i].readers_in_flight;
-    }
+    begin_product_read(product, Operand(a, a_mn_major), warp_of_group() * kRows, kRows);
+    begin_product_read(product, Operand(b, b_mn_major), 0, columns);
     warp.products.push_back(std::move(product));
   });
 }

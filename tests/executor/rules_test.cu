@@ -366,6 +366,10 @@ __global__ void outside_shared_kernel(int) {
 }
 TMAOPS_TEST_RULE(outside_shared, (LaunchShape{.block = kThreads, .shared_bytes = kBytes}),
                  ", of the 256 bytes of dynamic shared memory that the launch asks for", 0)
+__global__ void outside_variable_kernel(int) { device::block_shared<std::uint32_t[4]>()[threadIdx.x] = 1; }
+TEST(executor_rules, outside_shared_names_the_variable) {
+  expect_rule(findings_of<outside_variable_kernel>(kBlock, 0), Rule::outside_shared, " of a block_shared of 16 bytes");
+}
 
 template <Kernel which>
 __global__ void outside_global_kernel(std::uint32_t* to) {
@@ -492,6 +496,68 @@ TEST(executor_rules, bad_tensor_map) {
   const Words rows(32);
   expect_rule(findings_of<tensor_store_kernel<Kernel::right>>(kBlock, tma::TensorMap{}), Rule::bad_tensor_map,
               "through 128 bytes that are no encoded map, needs an encoded one of mode tiled");
+}
+
+template <Kernel which>
+__global__ void wrong_swizzle_kernel(const __grid_constant__ tma::TensorMap map, float* to) {
+  constexpr auto read = which == Kernel::broken ? device::Swizzle::none : device::Swizzle::b32;
+  struct Operand {
+    alignas(1024) __half rows[64][16];
+    device::Barrier barrier;
+  };
+  auto& operand = device::block_shared<Operand>();
+  if (threadIdx.x == 0) {
+    device::init_barrier(operand.barrier, 1);
+    device::fence_barrier_init();
+    device::arrive_expect_bytes(operand.barrier, sizeof(operand.rows));
+    device::tensor_load(operand.rows, &map, {0, 0}, operand.barrier);
+  }
+  __syncthreads();
+  device::wait(operand.barrier, 0);
+  const auto rows = device::operand_descriptor<read>(operand.rows, 0, 256);
+  float sums[8];
+  device::wgmma_fence();
+  device::Wgmma<__half, 16>::multiply(sums, rows, rows, false);
+  device::wgmma_commit();
+  device::wgmma_wait();
+  device::pin_registers(sums);
+  to[threadIdx.x] = sums[0];
+}
+TEST(executor_rules, wrong_swizzle) {
+  const Words rows(64 * 8);
+  const Words to(128);
+  const LaunchShape shape{.block = 128};
+  auto* const sums = reinterpret_cast<float*>(to.get());
+  const tma::TensorMap map = tma::encode_valid({.dtype = tma::ElementType::f16,
+                                                .address = reinterpret_cast<std::uintptr_t>(rows.get()),
+                                                .dims = {16, 64},
+                                                .strides = {32},
+                                                .box = {16, 64},
+                                                .swizzle = tma::Swizzle::b32},
+                                               0);
+  expect_rule(findings_of<wrong_swizzle_kernel<Kernel::broken>>(shape, map, sums), Rule::wrong_swizzle,
+              "with the swizzle none, and the tensor load at executor/rules_test.cu:");
+  expect_nothing(findings_of<wrong_swizzle_kernel<Kernel::right>>(shape, map, sums));
+}
+
+template <Kernel which>
+__global__ void multicast_kernel(const __grid_constant__ tma::TensorMap map) {
+  auto& tile = device::block_shared<std::uint16_t[64], 128>();
+  auto& barrier = device::block_shared<device::Barrier>();
+  if (threadIdx.x == 0) {
+    device::init_barrier(barrier, 1);
+    device::fence_barrier_init();
+    device::arrive_expect_bytes(barrier, sizeof(tile));
+    device::tensor_load_multicast(tile, &map, {0, 0}, barrier, which == Kernel::broken ? 0 : 1);
+  }
+  __syncthreads();
+  device::wait(barrier, 0);
+}
+TEST(executor_rules, collective_multicast_to_no_block) {
+  const Words rows(32);
+  expect_rule(findings_of<multicast_kernel<Kernel::broken>>(kBlock, map_of(rows.get(), 16)), Rule::collective,
+              "a multicast to none of the 1 blocks of the cluster");
+  expect_nothing(findings_of<multicast_kernel<Kernel::right>>(kBlock, map_of(rows.get(), 16)));
 }
 
 /// A map may lie in global memory, but then the kernel has to acquire it, which the device layer cannot.

@@ -19,11 +19,17 @@ expect_failure("TMAOPS_EXECUTOR_SCHEDULE: got 'slow', needed random, eager, lazy
   ${CMAKE_COMMAND} -E env TMAOPS_EXECUTOR_SCHEDULE=slow ${WORK_DIR}/build/doubled)
 expect_failure("TMAOPS_EXECUTOR_SEED: got '-1', needed a whole number"
   ${CMAKE_COMMAND} -E env TMAOPS_EXECUTOR_SEED=-1 ${WORK_DIR}/build/doubled)
-file(WRITE ${WORK_DIR}/empty/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
-project(empty LANGUAGES CXX)
+set(begin "cmake_minimum_required(VERSION 3.25)
+project(wrong LANGUAGES CXX)
 find_package(tmaops_executor REQUIRED)
-tmaops_add_executor_program(empty)
 ")
+file(WRITE ${WORK_DIR}/empty/CMakeLists.txt "${begin}tmaops_add_executor_program(empty)")
 expect_failure("tmaops_add_executor_program.empty.: got no file, needs the program's"
   ${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/empty -B ${WORK_DIR}/empty/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
   -DCMAKE_CXX_COMPILER=${CXX})
+file(WRITE ${WORK_DIR}/shared/CMakeLists.txt "${begin}tmaops_add_executor_program(shared shared.cu)")
+file(WRITE ${WORK_DIR}/shared/shared.cu "__global__ void kernel() { __shared__ int word; }\n")
+step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/shared -B ${WORK_DIR}/shared/build
+  -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_CXX_COMPILER=${CXX})
+expect_failure("error: __shared__ is unknown to the executor: device::block_shared<T>.. is"
+  ${CMAKE_COMMAND} --build ${WORK_DIR}/shared/build)

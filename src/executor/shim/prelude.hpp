@@ -270,3 +270,7 @@ __forceinline__ auto max(A a, B b) {
 using std::isfinite;
 using std::isinf;
 using std::isnan;
+
+// Each thread would have a variable of its own.
+#undef __shared__
+#define __shared__ _Pragma("GCC error \"__shared__ is unknown to the executor: device::block_shared<T>() is\"")
