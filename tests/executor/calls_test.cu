@@ -149,7 +149,7 @@ TEST(executor_calls, of_attention_backward_without_the_values_gradient_keep_the_
                                            {.variant = variant, .dependent_launch = true}));
 }
 
-TEST(executor_calls, of_packed_rows_whose_offsets_are_on_the_device_keep_the_rules) {
+TEST(executor_calls, of_packed_rows_keep_the_rules) {
   const Trajectory on;
   const Tensor<std::int64_t> samples(DType::i64, Layout::contiguous({3}));
   const Tensor<std::int64_t> targets(DType::i64, Layout::contiguous({3}));
@@ -170,6 +170,12 @@ TEST(executor_calls, of_packed_rows_whose_offsets_are_on_the_device_keep_the_rul
   const TensorView output = row(on.output.on(kExecutor), Trajectory::kTargets, Trajectory::kChannels);
   run_twice(plan_resample(values, times, wanted, output, options));
   run_twice(plan_resample_backward(times, wanted, output, values, options));
+  const std::vector<std::int64_t> of_samples = samples.values(), of_targets = targets.values();
+  run_twice(plan_resample_backward(times, wanted, output, values,
+                                   {.source_offsets = of_samples,
+                                    .target_offsets = of_targets,
+                                    .variant = "window_gather",
+                                    .dependent_launch = true}));
 }
 
 TEST(executor_calls, of_a_plan_that_runs_twice_with_dependent_launch_keep_the_rules) {
