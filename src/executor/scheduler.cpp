@@ -276,6 +276,12 @@ void wait(const Reason& reason) {
   if (launch->stopped) throw Stop{};
 }
 
+void leave() {
+  launch->stopped = true;
+  self->state = Thread::State::ended;
+  to_scheduler();
+}
+
 void yield() {
   launch->ready.push_back(self);
   to_scheduler();

@@ -306,6 +306,7 @@ void access(const void* pointer, std::uint32_t bytes, const Access& how, const v
              (of_other_thread ? " bytes of another thread's registers or local memory"
                               : " bytes that no kernel can reach"),
          place);
+  leave();
 }
 
 }  // namespace tmaops::executor

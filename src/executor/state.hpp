@@ -276,6 +276,9 @@ void run(std::string_view where, const LaunchShape& shape, std::function<void()>
 void wait(const Reason& reason);
 void yield();
 void wake(Thread& thread);
+/// Ends the launch and does not return: the access that follows would end the program. Nothing is thrown, since the
+/// compiler knows no landing pads at accesses.
+void leave();
 void fly(std::shared_ptr<Operation> operation);
 void start_operation(Operation& operation, const void* place);
 std::pair<Agent, Clock> take_slot();

@@ -382,6 +382,12 @@ template <Kernel which>
 __global__ void host_memory_kernel(std::uint32_t* device_word, const std::uint32_t* host_word) {
   *device_word = which == Kernel::broken ? *host_word : 1;
 }
+/// An offset that nobody has written, say: the program goes on to say so.
+TEST(executor_rules, host_memory_that_is_not_there) {
+  const auto* const nowhere = reinterpret_cast<const std::uint32_t*>(std::uintptr_t{16});
+  expect_rule(findings_of<host_memory_kernel<Kernel::broken>>(kBlock, Words().get(), nowhere), Rule::host_memory,
+              "that no kernel can reach");
+}
 std::vector<std::uint32_t> words_of_the_host(1);
 TMAOPS_TEST_RULE(host_memory, LaunchShape{.block = 1}, "that no kernel can reach", Words().get(),
                  words_of_the_host.data())
