@@ -214,6 +214,7 @@ void arrive_at(void* pointer, std::uint32_t rank) {
   if (at.block->live == 0)
     stop(Rule::ends_too_early, "an arrival in block " + std::to_string(rank) + " of the cluster, which has ended",
          place);
+  if (at.block != self->block) at.block->arrivals[self->agent] = {self->now(), place};
   arrive_once(known_barrier(at, "an arrival", place), at.address, 0, place);
 }
 

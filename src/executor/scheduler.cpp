@@ -84,6 +84,15 @@ void check_end(Block& block) {
       report(Rule::ends_too_early, "its block ends while " + operation->words() + " still writes its shared memory",
              operation->place);
   }
+  for (const auto& [agent, arrival] : block.arrivals) {
+    const auto knows = [&, by = agent, when = arrival.first](const Thread* thread) {
+      return thread->block == &block && thread->clocks.seen[by] >= when;
+    };
+    if (std::ranges::none_of(launch->threads, knows))
+      report(Rule::ends_too_early,
+             "its block may end before " + name_of(agent) + " arrives at a barrier in it: nothing orders the two",
+             arrival.second);
+  }
   check_products_ended(block);
 }
 
@@ -119,6 +128,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.used_cells = l.fixed_end;
   block.barriers.clear();
   block.atomics.clear();
+  block.arrivals.clear();
   block.named = {};
   block.warps.assign((threads + 31) / 32, {});
   block.live = static_cast<int>(threads);

@@ -171,8 +171,9 @@ struct Block {
   std::map<std::uint32_t, Barrier> barriers;  // by address
   std::array<NamedBarrier, 16> named;
   std::vector<Warp> warps;
-  std::map<std::uint32_t, Clocks> atomics;  // what was released at an address
-  int live = 0;                             // threads that have not ended
+  std::map<std::uint32_t, Clocks> atomics;                  // what was released at an address
+  std::map<Agent, std::pair<Clock, const void*>> arrivals;  // the last one of each thread of another block
+  int live = 0;                                             // threads that have not ended
 };
 
 /// A copy under way, which the scheduler lets read and write at steps of its own choice.

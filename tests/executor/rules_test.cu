@@ -9,6 +9,7 @@
 
 #include "core/cuda_launch.hpp"
 #include "device/bulk_copy.cuh"
+#include "device/cluster.cuh"
 #include "device/fence.cuh"
 #include "device/matrix.cuh"
 #include "device/tensor_copy.cuh"
@@ -456,6 +457,22 @@ __global__ void ends_too_early_kernel(std::uint32_t* to) {
   }
 }
 TMAOPS_TEST_RULE(ends_too_early, kBlock, "its block ends while a bulk store of 256 bytes still reads", Words().get())
+
+template <Kernel which>
+__global__ void unknown_arrival_kernel(int) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  device::cluster_sync();
+  if (threadIdx.x == 0) device::arrive_at(tile.barrier, device::cluster_rank() ^ 1u);
+  if (which == Kernel::right) device::wait(tile.barrier, 0);
+}
+TEST(executor_rules, ends_too_early_for_an_arrival_of_another_block) {
+  const LaunchShape pair{.grid = 2, .block = kThreads, .cluster = 2};
+  for (const Finding& one : findings_of<unknown_arrival_kernel<Kernel::broken>>(pair, 0))
+    EXPECT_EQ(one.rule, Rule::ends_too_early);
+  expect_rule(findings_of<unknown_arrival_kernel<Kernel::broken>>(pair, 0), Rule::ends_too_early, "nothing orders the");
+  expect_nothing(findings_of<unknown_arrival_kernel<Kernel::right>>(pair, 0));
+}
 
 template <Kernel which>
 __global__ void trap_kernel(int) {
