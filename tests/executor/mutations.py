@@ -323,7 +323,9 @@ def strict_findings(tool, problem, mutant=-1):
         file = pathlib.Path(scratch) / "findings.json"
         command = [tool, "verify", "-q", "--device", "executor", *RANDOM, *PLAIN, "--strict", "-p", problem]
         environment = {**os.environ, "TMAOPS_MUTANT": str(mutant)}
-        subprocess.run([*command, "--findings", str(file)], capture_output=True, env=environment, timeout=600)
+        done = subprocess.run([*command, "--findings", str(file)], capture_output=True, env=environment, timeout=600)
+        if not file.exists():
+            return {(f"ends with {done.returncode}", "")}
         return {(one["rule"], one["line"]) for one in json.loads(file.read_text())["findings"]}
 
 
