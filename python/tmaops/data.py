@@ -90,7 +90,7 @@ class Resample:
 
     Called with a list of dictionaries of arrays, it returns one dictionary of torch tensors (NumPy arrays where torch is not
     imported): (batch, longest, ...) for arrays with a row for every timestamp, and "length" (batch), their numbers of rows.
-    Rows behind the end repeat the last one. Text and everything else become lists.
+    Rows behind the end repeat the last one. Text and everything else become lists. Recordings have the same arrays, of any types.
     """
 
     def __init__(self, **options: object) -> None:
@@ -98,7 +98,7 @@ class Resample:
 
     def __call__(self, batch: list[Mapping]) -> dict[str, object]:
         time, group = self.options.get("time"), self.options.get("group")
-        sources = [_columns.read(dict(item), time, group) for item in batch]
+        sources = [_columns.read(dict(item) if hasattr(item, "keys") else item, time, group) for item in batch]
         rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
         together = rules is not None and group is None and _alike(sources, rules.time["index"])
         parts = [sources] if together else [[source] for source in sources]
@@ -192,16 +192,22 @@ def _stacked(items: list[_Item]) -> dict[str, Any]:
 
     torch = sys.modules.get("torch")
     longest = max((item.length for item in items), default=0)
+    shapes = [{name: rows.shape[1:] for name, rows in item.rows.items()} | dict.fromkeys(item.others) for item in items]
+    for number, (item, found) in enumerate(zip(items, shapes, strict=True)):
+        if found != shapes[0] or longest and not item.length:
+            got, needed = dict(found.items() - shapes[0].items()), dict(shapes[0].items() - found.items())
+            where, got_rows = f"Resample: recording {number} of the batch", f"{item.length} rows, of shapes {got}"
+            raise invalid_value(where, got_rows, f"rows, of shapes {needed} as the first recording has")
     result: dict[str, Any] = {}
     for name in items[0].rows if items else ():
         columns = [item.rows[name] for item in items]
-        stacked = numpy.empty((len(items), longest, *columns[0].shape[1:]), columns[0].dtype)
+        stacked = numpy.empty((len(items), longest, *columns[0].shape[1:]), numpy.result_type(*columns))
         for to, column in zip(stacked, columns, strict=True):
             to[: len(column)] = column
             to[len(column) :] = column[-1:]
         result[name] = stacked if torch is None else torch.from_numpy(stacked)
     for name in items[0].others if items else ():
         result[name] = [item.others[name] for item in items]
-    lengths = numpy.array([item.length for item in items])
+    lengths = numpy.array([item.length for item in items], "int64")
     result["length"] = lengths if torch is None else torch.from_numpy(lengths)
     return result

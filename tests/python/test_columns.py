@@ -285,6 +285,24 @@ def test_workers_of_a_data_loader_collate_episodes(start, workers):
     assert len(batches[0]["task"]) == 3
 
 
+def test_a_batch_loses_no_array_and_no_number():
+    def collated(state, **more):
+        return tmaops.data.Resample(hz=1)(
+            [{"t": np.arange(3.0), "state": np.arange(3)}, {"t": np.arange(3.0), "state": state, **more}]
+        )
+
+    got = collated(np.arange(3) + 0.5)["state"]
+    assert np.asarray(got).tolist() == [[0, 1, 2], [0.5, 1.5, 2.5]]
+    with pytest.raises(tmaops.InvalidValue, match="recording 1 of the batch(.|\n)*'force': .."):
+        collated(np.arange(3), force=np.zeros(3))
+    with pytest.raises(tmaops.InvalidValue, match="'state': .1,.(.|\n)*'state': .."):
+        collated(np.zeros((3, 1)))
+    with pytest.raises(tmaops.InvalidValue, match="recording 1 of the batch(.|\n)*0 rows"):
+        tmaops.data.Resample(hz=1)([{"t": np.arange(3.0)}, {"t": np.arange(0.0)}])
+    with pytest.raises(tmaops.InvalidType, match="a dictionary of arrays"):
+        tmaops.data.Resample(hz=1)([np.arange(3.0)])
+
+
 class Aligned(Episodes):
     """The step in the worker itself, and the library's own call behind it."""
 
