@@ -56,12 +56,12 @@ def call(
 
     def forward(*parts: Any) -> Any:
         shape, dtype = result(named(parts))
-        shaped = jax.ShapeDtypeStruct(shape, _dtype(dtype))
+        shaped = jax.ShapeDtypeStruct(shape, dtype)
         return called(lambda *parts: (run(**named(parts)),), (shaped,), *parts)[0]
 
     def backward(parts: Any, grad: Any) -> Any:
         if gradients is None:
-            raise NotImplementedError(f"tmaops.{name} has no gradient in JAX: call tmaops.{name}_backward, or stop it")
+            raise NotImplementedError(f"tmaops.{name} has no gradient in JAX; jax.lax.stop_gradient leaves it out")
         shaped = tuple(jax.ShapeDtypeStruct(array.shape, array.dtype) for array in parts)
 
         def all_gradients(grad: Any, *parts: Any) -> tuple[Any, ...]:
@@ -73,11 +73,6 @@ def call(
     operation = jax.custom_vjp(forward)
     operation.defvjp(lambda *parts: (forward(*parts), parts), backward)
     return operation(*(jax.numpy.asarray(given[what]) for what in names))
-
-
-def _dtype(name: str) -> Any:
-    jax = sys.modules["jax"]
-    return jax.numpy.bfloat16 if name == "bfloat16" else name
 
 
 def _one_by_one(function: Callable[..., Any], ranks: list[int]) -> Callable[..., Any]:
