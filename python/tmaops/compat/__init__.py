@@ -17,20 +17,6 @@ import pathlib
 import sys
 from types import ModuleType
 
-_NAMES = (
-    "MSDeformAttnFunction",
-    "MultiScaleDeformableAttention",
-    "MultiScaleDeformableAttnFunction",
-    "deformable_attention_core_func",
-    "deformable_attention_core_func_v2",
-    "ms_deform_attn_backward",
-    "ms_deform_attn_core_pytorch",
-    "ms_deform_attn_forward",
-    "multi_scale_deformable_attention",
-    "multi_scale_deformable_attention_v2",
-    "multi_scale_deformable_attn_pytorch",
-)
-
 
 def active() -> dict[str, str]:
     """Which implementation of deformable attention each imported module has.
@@ -40,10 +26,12 @@ def active() -> dict[str, str]:
         implementation comes from: a module or the file of a compiled extension. "MultiScaleDeformableAttention" is always there
         when Python finds a module of this name, imported or not: an extension that was compiled before goes before tmaops' own.
     """
+    from tmaops.compat import detr, transformers
     from tmaops.compat._replacing import is_ours, modules_with
 
     found = {}
-    for name in _NAMES:
+    extensions = {"MultiScaleDeformableAttention", "ms_deform_attn_backward", "ms_deform_attn_forward"}
+    for name in sorted({*detr.__all__, *transformers.__all__, *extensions} - {"patch", "unpatch"}):
         for module, thing in modules_with(name):
             if isinstance(thing, ModuleType) or module.__name__.partition(".")[0] == "tmaops":
                 continue
