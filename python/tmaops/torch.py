@@ -21,6 +21,7 @@ import contextlib
 import functools
 import logging
 import math
+import numbers
 import os
 import pathlib
 from collections.abc import Callable, Sequence
@@ -114,10 +115,17 @@ def _register_fake(name: str) -> Callable:
     """A decorator: the function gives the operator's outputs without values, from its arguments by name."""
 
     def register(fake: Callable) -> None:
+        def made(*args: Any, **kwargs: Any) -> Any:
+            given = {**_named(name, args), **kwargs}
+            devices = {what: each.device for what, each in given.items() if isinstance(each, Tensor)}
+            first, place = next(iter(devices.items()))
+            for what, device in devices.items():
+                if device != place:  # torch asks here too for a meta tensor beside others
+                    raise invalid_value(f"{name}: {what}", f"a tensor on {device}", f"one on {place}, as {first}")
+            return fake(**given)
+
         for operator in (name, f"{name}_kernel"):
-            torch.library.register_fake(
-                f"tmaops::{operator}", lambda *args, **kwargs: fake(**{**_named(name, args), **kwargs})
-            )
+            torch.library.register_fake(f"tmaops::{operator}", made)
 
     return register
 
@@ -163,8 +171,8 @@ def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tenso
         if torch.onnx.is_in_onnx_export():
             return _definition(name)(*arguments, *options)
         return operator(*arguments, *_shortened(options, defaults))
-    passed = arguments if options == defaults else arguments + _shortened(options, defaults)
     try:
+        passed = arguments if options == defaults else arguments + _shortened(options, defaults)
         if _watched():
             return operator(*passed)
         # torch's way to `kernel` takes longer
@@ -203,14 +211,28 @@ def _watched() -> bool:
     )
 
 
+# What an argument may be, by a part of its declaration.
+_WANTED: dict[str, tuple[Any, str]] = {
+    "out_dtype": (torch.dtype, "a torch.dtype"),
+    "Tensor": (Tensor, "a torch.Tensor"),
+    "List": ((list, tuple), "a list of whole numbers"),
+    "bool": (bool, "True or False"),
+    "float": (numbers.Real, "a number"),
+}
+
+
 def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Error | None:
     """The library's error for a call that failed, as the same call over ctypes gives it; None where it is none of the library's."""
     last = library.tmaops_last_error().contents
     passed_on = error_of(last.code) if last.code and last.number.decode() in str(error) else None
     for argument, given in zip(_operators[name]._schema.arguments, arguments):
-        if str(argument.type) == "Tensor" and not isinstance(given, Tensor):
-            return invalid_type(f"{name}: {argument.name}", type(given).__name__, "a torch.Tensor")
-    if isinstance(error, (Error, torch.OutOfMemoryError)) or _watched():
+        declared = f"{argument.name}: {argument.type}"
+        types, needed = next((wanted for part, wanted in _WANTED.items() if part in declared), (object, ""))
+        if not isinstance(given, types) and not (given is None and "Optional" in declared):
+            return invalid_type(f"{name}: {argument.name}", type(given).__name__, needed)
+    tensors = [given for given in arguments if isinstance(given, Tensor)]
+    plain = all(type(given) in (Tensor, torch.nn.Parameter) and not given.is_neg() for given in tensors)
+    if isinstance(error, (Error, torch.OutOfMemoryError)) or _watched() or not plain:
         return error if isinstance(error, Error) else passed_on
     try:
         _checks[name](*arguments)
@@ -242,8 +264,11 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
 
     def kernel(*given: object) -> Any:
         arguments = given + defaults[len(given) :]
-        if _forward_ad._current_level >= 0:
-            _refuse_tangents(name, arguments)
+        duals = [given for given in arguments if isinstance(given, Tensor)] if _forward_ad._current_level >= 0 else []
+        if any(_forward_ad.unpack_dual(dual).tangent is not None for dual in duals):
+            raise NotImplementedError(
+                f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)"
+            )
         if _needs_gradient(arguments):
             if torch._C._are_functorch_transforms_active():
                 raise NotImplementedError(
@@ -255,14 +280,6 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
     _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
     torch.library.register_vmap(f"tmaops::{name}", functools.partial(_vmap_rule, name))
-
-
-def _refuse_tangents(name: str, arguments: Sequence[object]) -> None:
-    for tensor in arguments:
-        if isinstance(tensor, Tensor) and _forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(
-                f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)"
-            )
 
 
 def _no_second_order(name: str) -> Callable:
@@ -283,9 +300,8 @@ _BATCHED = {
 
 def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
     """The mapped dimension joins the batch; calls without a batch, and gemm, are made one by one."""
-    operator, size = _operators[name], info.batch_size
+    operator, names, size = _operators[name], _names[name], info.batch_size
     in_dims = [dim if isinstance(dim, int) else None for dim in dims]  # a list of numbers has a list of None
-    names = [argument.name for argument in operator._schema.arguments]
     ranks, given = _BATCHED.get(name, {}), list(arguments)
     mapped = {index for index, dim in enumerate(in_dims) if dim is not None}
     joins = all(names[index] in ranks for index in mapped) and all(
@@ -306,7 +322,7 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
             given[index] = tensor[0]  # times for all trajectories
             continue
         if tensor.dim() == rank:  # times of one call for all of its trajectories
-            tensor = tensor.unsqueeze(1).expand(-1, _batch_of(arguments, in_dims, names), -1)
+            tensor = tensor.unsqueeze(1).expand(-1, given[0].shape[0] // size, -1)
         given[index] = tensor.expand(size, *tensor.shape[1:]).flatten(0, 1)
     output = operator(*given)
     if isinstance(output, Tensor):
@@ -315,13 +331,6 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
     return tuple(made.unflatten(0, (size, -1)) if keep else made for made, keep in zip(output, kept)), tuple(
         0 if keep else None for keep in kept
     )
-
-
-def _batch_of(arguments: Sequence[Any], in_dims: Sequence[int | None], names: Sequence[str]) -> int:
-    """Trajectories of one call."""
-    first = next(index for index, what in enumerate(names) if what in ("values", "grad_output"))
-    tensor, dim = arguments[first], in_dims[first]
-    return tensor.shape[0] if dim is None else tensor.movedim(dim, 0).shape[1]
 
 
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
@@ -530,10 +539,10 @@ def ms_deform_attn(
     Raises:
         tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError in forward mode, and for second derivatives.
     """
-    if padding_mask is not None:
-        if getattr(padding_mask, "shape", None) != value.shape[:2]:
-            got, needed = getattr(padding_mask, "shape", type(padding_mask)), f"a tensor (N, S), here {value.shape[:2]}"
-            raise invalid_value("ms_deform_attn: padding_mask", str(got), needed)
+    if padding_mask is not None and isinstance(value, Tensor):
+        if not isinstance(padding_mask, Tensor) or padding_mask.shape != value.shape[:2]:
+            got = tuple(padding_mask.shape) if isinstance(padding_mask, Tensor) else type(padding_mask).__name__
+            raise invalid_value("ms_deform_attn: padding_mask", str(got), f"a tensor (N, S) = {tuple(value.shape[:2])}")
         value = value.masked_fill(padding_mask.bool()[..., None, None], 0)
     options: dict[str, Any] = {"points_per_level": points_per_level, "sampling": sampling, "out_dtype": out_dtype}
     if softmax or reference_points is not None:
@@ -546,7 +555,7 @@ def ms_deform_attn(
     if isinstance(value, Tensor) and value.is_cuda and _copy_pays(value, sampling_locations):
         value = value.contiguous()
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
-    if level_start_index is not None and not there and isinstance(level_start_index, Tensor):
+    if not there and hasattr(level_start_index, "tolist"):
         level_start_index = level_start_index.tolist()
     if there:
         options["spatial_shapes"], options["level_starts"] = levels, level_start_index
@@ -616,7 +625,7 @@ def _listed(offsets, values):
     """Offsets as a list or as a tensor. One on the host beside values on a GPU becomes a list."""
     if isinstance(offsets, Tensor):
         return (None, offsets) if offsets.is_cuda or not values.is_cuda else (offsets.tolist(), None)
-    return offsets, None
+    return offsets.tolist() if hasattr(offsets, "tolist") else offsets, None
 
 
 def resample(
@@ -692,8 +701,6 @@ def _gemm_gradient(ctx, grad):
     given = _saved("gemm", ctx)
     a, b, bias, activation = (given[what] for what in ("a", "b", "bias", "activation"))
     if activation != "none":  # computed again, since the output does not tell them
-        if activation not in _ACTIVATION_GRADIENTS:
-            raise NotImplementedError(f"tmaops::gemm has no gradient of {activation}")
         plain = {**given, "activation": "none", "out_dtype": torch.float32}
         sums = _operators["gemm"](*_ordered("gemm", plain))
         grad = _ACTIVATION_GRADIENTS[activation](sums, grad.float())
@@ -755,14 +762,15 @@ def linear(
     Returns:
         (..., out_features).
     """
-    kind = x.device.type
-    if kind in _DEVICES and torch.is_autocast_enabled(kind):
-        narrow = torch.get_autocast_dtype(kind)
+    if not isinstance(x, Tensor):
+        raise invalid_type("linear: x", type(x).__name__, "a torch.Tensor")
+    narrow = _autocast_dtype(x)
+    if narrow is not None:
         x, weight, bias = (
             tensor.to(narrow) if isinstance(tensor, Tensor) and tensor.dtype is not torch.float64 else tensor
             for tensor in (x, weight, bias)
         )
-        with torch.autocast(kind, enabled=False):
+        with _without_autocast(x):
             return linear(x, weight, bias, activation=activation, out_dtype=out_dtype)
     if activation not in _torch_functions.ACTIVATIONS:
         raise invalid_value("linear: activation", repr(activation), "one of " + ", ".join(get_args(Activation)))
@@ -859,6 +867,12 @@ class MSDeformAttnFunction:
         return ms_deform_attn(value, shapes, locations, weights, level_start_index=starts)
 
 
+def _autocast_dtype(like: Tensor) -> torch.dtype | None:
+    """What autocast makes of the inputs of layers beside this tensor; None where it is off."""
+    kind = like.device.type
+    return torch.get_autocast_dtype(kind) if kind in _DEVICES and torch.is_autocast_enabled(kind) else None
+
+
 def _without_autocast(like: Tensor) -> contextlib.AbstractContextManager:
     kind = like.device.type
     return torch.autocast(kind, enabled=False) if kind in _DEVICES else contextlib.nullcontext()
@@ -879,8 +893,8 @@ def _projected(layers: Sequence[torch.nn.Module], states: Tensor) -> tuple[Tenso
     """Each layer(states) as f32, or f64, behind what they keep of the states. Plain layers in 16 bits have sums in f32; every other is
     called, in its own type."""
     if states.is_cuda and all(map(_is_plain_linear, layers)) and not torch.onnx.is_in_onnx_export():
-        autocast = torch.is_autocast_enabled("cuda")
-        narrow = torch.get_autocast_dtype("cuda") if autocast else states.dtype
+        autocast = _autocast_dtype(states)
+        narrow = autocast or states.dtype
         types = (narrow, torch.float32) if autocast else (narrow,)
         if narrow.itemsize == 2 and all(layer.weight.dtype in types for layer in layers):
             states = states.to(narrow)  # once: both layers keep it

@@ -11,6 +11,29 @@ import pytest
 pytest.importorskip("torch")
 
 
+def test_errors_of_tensors_without_memory_are_passed_on():
+    import tmaops.torch as ops
+    import torch
+
+    class Remote(torch.Tensor):
+        """Tensors as DTensor: another library's, which has no way to run the operator."""
+
+        @staticmethod
+        def __new__(cls, like):
+            return torch.Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype)
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise NotImplementedError("no strategy for sharding")
+
+    times = torch.arange(3.0)
+    with pytest.raises(NotImplementedError, match="no strategy for sharding"):
+        ops.resample(Remote(torch.ones(1, 3, 2)), times, times)
+    negated = torch.complex(torch.ones(1, 3, 2), torch.ones(1, 3, 2)).conj().imag
+    with pytest.raises(ValueError, match="max_gap"):
+        ops.resample(negated, times, times, max_gap=-1.0)
+
+
 def _told(binding):
     script = pathlib.Path(__file__).parent / "wrong_calls.py"
     environment = dict(os.environ, TMAOPS_TORCH=binding)

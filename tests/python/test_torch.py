@@ -83,7 +83,12 @@ def test_offsets_of_packed_rows_may_be_tensors(device):
     wanted = ops.resample(values, times, targets, **lists)
     grad = torch.randn_like(wanted)
     (wanted_grad,) = torch.autograd.grad(wanted, values, grad)
-    for given in ((source, target), (source.cpu(), target.cpu()), (lists["source_offsets"], target)):
+    for given in (
+        (source, target),
+        (source.cpu(), target.cpu()),
+        (source.tolist(), target),
+        (source.cpu().numpy(), target.tolist()),
+    ):
         offsets = dict(zip(lists, given))
         got = ops.resample(values, times, targets, **offsets)
         torch.testing.assert_close(got, wanted)

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 import tmaops.torch as ops
 from test_torch import LEVELS, inputs
+from tmaops.compat.mmcv import multi_scale_deformable_attn_pytorch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
@@ -111,9 +112,8 @@ def test_levels_that_a_trace_reads_from_shapes_are_numbers():
 
 
 def test_a_graph_of_torch_fx_holds_the_functions_whole():
-    value, locations, weights = (tensor.detach() for tensor in inputs("cpu"))
     traced = torch.fx.symbolic_trace(
-        lambda *given: ops.linear(ops.ms_deform_attn(given[0], LEVELS, *given[1:]), given[0])
+        lambda value, locations, weights: ops.linear(ops.ms_deform_attn(value, LEVELS, locations, weights), value)
     )
     assert [node.target for node in traced.graph.nodes if node.op == "call_function"][-2:] == [
         ops.ms_deform_attn,
@@ -130,8 +130,9 @@ def test_meta_and_fake_tensors_need_no_gradients(gradients):
     metas = [tensor.to("meta") for tensor in given]
     for levels in (LEVELS, tuple(LEVELS), [list(level) for level in LEVELS], torch.tensor(LEVELS)):
         for tensors in (fakes, metas):
-            got = ops.ms_deform_attn(tensors[0], levels, *tensors[1:])
-            assert got.shape == (2, 7, 8) and got.device == tensors[0].device
-            assert got.requires_grad == gradients
+            for function in (ops.ms_deform_attn, multi_scale_deformable_attn_pytorch):
+                got = function(tensors[0], levels, *tensors[1:])
+                assert got.shape == (2, 7, 8) and got.device == tensors[0].device
+                assert got.requires_grad == gradients
     features, references = metas[0].flatten(2), metas[1][:, :, 0, :, 0]
     assert layer(features[:, :7], references, features, LEVELS).shape == (2, 7, 8)

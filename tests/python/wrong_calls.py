@@ -5,6 +5,7 @@ Prints for each call [name, exception, code, where, got, needed, message].
 
 import json
 
+import numpy as np
 import tmaops
 import tmaops.torch as ops
 import torch
@@ -56,6 +57,15 @@ CALLS = {
     "points of another number": lambda: attend(locations=ragged[0], weights=ragged[1], points_per_level=[5]),
     "points that do not add up": lambda: attend(locations=ragged[0], weights=ragged[1], points_per_level=[2, 2]),
     "points of floats": lambda: attend(locations=ragged[0], weights=ragged[1], points_per_level=[2.5, 2.5]),
+    "points NumPy": lambda: attend(locations=ragged[0], weights=ragged[1], points_per_level=np.array([2, 3])),
+    "references NumPy": lambda: attend(reference_points=np.zeros((2, 7, 2, 2), np.float32)),
+    "softmax of text": lambda: attend(softmax="yes"),
+    "scale None": lambda: attend(reference_points=locations[:, :, 0, :, 0].detach(), offset_scale=None),
+    "mask NumPy": lambda: attend(padding_mask=np.zeros((2, 36), bool)),
+    "mask beside no value": lambda: attend(None, padding_mask=torch.zeros(2, 36, dtype=torch.bool)),
+    "locations on another device": lambda: attend(locations=torch.zeros(2, 7, 2, 2, 3, 2, device="meta")),
+    "value on another device": lambda: attend(torch.ones(2, 36, 2, 4, device="meta")),
+    "output of text": lambda: attend(out_dtype="float32"),
     "output of whole numbers": lambda: attend(out_dtype=torch.int64),
     "values None": lambda: resample(None),
     "values complex": lambda: resample(values.to(torch.complex64)),
@@ -64,6 +74,7 @@ CALLS = {
     "outside": lambda: resample(outside="wrap"),
     "duplicates": lambda: resample(duplicates="first"),
     "times NumPy": lambda: resample(times=times.detach().numpy()),
+    "times on another device": lambda: resample(times=torch.zeros(5, device="meta")),
     "times of another length": lambda: resample(times=times[:4]),
     "times that are not sorted": lambda: resample(times=times.flip(0)),
     "targets of another type": lambda: resample(targets=targets.double()),
@@ -73,6 +84,7 @@ CALLS = {
     "offsets of floats": lambda: resample(values[0], source_offsets=[0.0, 5.0]),
     "a NumPy": lambda: ops.gemm(a.detach().numpy(), b),
     "a complex": lambda: ops.gemm(a.to(torch.complex64), b),
+    "x NumPy": lambda: ops.linear(a.detach().numpy(), b.t()),
     "b of another type": lambda: ops.gemm(a, b.half()),
     "shapes of a and b": lambda: ops.gemm(a, b.t()),
     "bias of another length": lambda: ops.gemm(a, b, torch.ones(4)),

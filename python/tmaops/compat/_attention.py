@@ -23,7 +23,7 @@ def attention(
     Under autocast it is that of the value: the Linear that follows takes it as it is, and would convert any other.
     """
     output = ops.ms_deform_attn(value, levels, locations, weights, level_start_index=starts, **options)
-    if torch.is_autocast_enabled(value.device.type):
+    if ops._autocast_dtype(value) is not None:
         return output
     types = (value.dtype, locations.dtype, weights.dtype)
     return output.to(functools.reduce(torch.promote_types, types))

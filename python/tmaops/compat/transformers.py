@@ -50,8 +50,7 @@ def _layer_forward(self: Any, hidden_states: Tensor, attention_mask: Tensor | No
     """`forward` of `DeformableDetrMultiscaleDeformableAttention`. No gradient reaches the weights that are returned."""
     positions = given.get("position_embeddings")
     states = hidden_states if positions is None else hidden_states + positions
-    if torch.is_autocast_enabled(states.device.type):  # once: each of the two layers would keep a copy of its own
-        states = states.to(torch.get_autocast_dtype(states.device.type))
+    states = states.to(ops._autocast_dtype(states) or states.dtype)  # once: both layers would keep a copy of their own
     value = self.value_proj(given["encoder_hidden_states"]).unflatten(-1, (self.n_heads, -1))
     grid = (*states.shape[:2], self.n_heads, self.n_levels, self.n_points)
     layers = (self.sampling_offsets, self.attention_weights)
