@@ -14,8 +14,6 @@ from tmaops._calls import Given
 from tmaops._errors import invalid_value
 
 Result = tuple[tuple[int, ...], str]  # shape and dtype
-
-
 _UNTRACED = ("out", "valid", "stream")  # no memory exists yet
 
 
