@@ -122,7 +122,11 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
   std::vector<std::string> names;
   for (const Column& array : arrays) names.push_back(array.name);
   const std::optional<std::size_t> dates = options.name.empty() ? only_dates(arrays) : std::nullopt;
-  const ChosenTimes chosen = find_array_times(recording, names, options, dates);
+  std::vector<std::string> flat = names;  // without the names of arrays whose shape no times have
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].data.shape.empty() || arrays[i].data.size() != arrays[i].data.shape[0]) flat[i].clear();
+  const auto usual = choose_times(recording, flat, options);
+  const ChosenTimes chosen = usual ? *usual : find_array_times(recording, names, options, dates);
   const auto place = [&](std::size_t i) { return recording.where + ": array '" + display_text(names[i]) + "'"; };
   if (const Column& times = arrays[chosen.index]; times.data.type.kind == ElementKind::row && times.missing > 0)
     fail(ErrorCode::times_not_finite, place(chosen.index),

@@ -468,3 +468,13 @@ def test_what_recorders_write_for_nothing_is_missing_and_numbers_in_other_forms_
         (tmp_path / "in.csv").write_text("t;x\n" + rows)
         said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 1})
         assert "numbers_in_text" in [note["id"] for note in said["warnings"]], form
+
+
+def test_an_array_whose_shape_no_times_have_is_not_the_times():
+    """A pose matrix T, before or behind the times t."""
+    poses = np.tile(np.eye(4), (ROWS, 1, 1))
+    for columns in ({"T": poses, "t": TIMES}, {"t": TIMES, "T": poses}):
+        _, report = tmaops.resample(columns, hz=7, report=True)
+        assert report.time["name"] == "t"
+    with pytest.raises(tmaops.Error, match="E010"):
+        tmaops.resample({"t": TIMES[None], "x": wave(1)}, hz=7)
