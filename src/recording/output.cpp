@@ -48,7 +48,7 @@ void check_something_left(const GivenTargets* given, const Recording& recording,
 
 void replace_rows(Recording& recording, const ResampleTargets& targets, const ModePlan& plan,
                   const ResampledTable& table, const Selection& selection, bool with_valid) {
-  std::vector<Array> columns = output_columns(recording, plan, table, selection.kept);
+  std::vector<Array> columns = output_columns(recording, plan, table, selection);
   for (std::size_t c = 0; c < columns.size(); ++c) {
     if (!recording.columns[c].group) continue;
     std::vector<std::int64_t> rows;  // a target without data has an episode too

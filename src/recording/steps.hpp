@@ -215,7 +215,7 @@ void move_events(const Recording& recording, const ResampleTargets& targets, con
 /// The columns of the output, for the targets in `kept`: real numbers rounded once to the column's type; elements of
 /// other types copied, zero (empty, false, row -1) at targets that are not valid.
 std::vector<Array> output_columns(const Recording& recording, const ModePlan& plan, const ResampledTable& table,
-                                  const std::vector<std::int64_t>& kept);
+                                  const Selection& selection);
 
 // --- output.cpp: the recording at its new times ----------------------------------------------------------------------
 Selection select_rows(const Recording& recording, const ResampleTargets& targets, const ResampledTable& table,

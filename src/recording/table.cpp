@@ -285,7 +285,8 @@ class WholeResults {
 }  // namespace
 
 std::vector<Array> output_columns(const Recording& recording, const ModePlan& plan, const ResampledTable& table,
-                                  const std::vector<std::int64_t>& kept) {
+                                  const Selection& selection) {
+  const std::vector<std::int64_t>& kept = selection.kept;
   const auto count = static_cast<std::int64_t>(kept.size());
   std::vector<Array> made;
   std::vector<std::byte*> memory;  // of each column of real numbers
@@ -312,7 +313,7 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
     for (const ModeGroup& group : plan.groups)
       for (const ChannelReference& channel : group.channels) {
         const ElementType& type = made[channel.column].type;
-        if (type.kind != ElementKind::real) {  // below: a sum goes on from piece to piece
+        if (type.kind != ElementKind::real) {  // below, since a sum goes on from piece to piece
           ++at;
           continue;
         }
@@ -333,10 +334,12 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
     for (const ChannelReference& channel : group.channels) {
       const ElementType& type = made[channel.column].type;
       const std::int64_t width = recording.columns[channel.column].width();
-      WholeResults results(recording.columns[channel.column], group.interpolation);
-      for (std::int64_t i = 0; type.kind != ElementKind::real && i < count; ++i)
-        results.store(table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)],
-                      memory[channel.column] + static_cast<std::size_t>(i * width + channel.channel) * type.bytes);
+      for (std::size_t e = 0; type.kind != ElementKind::real && e + 1 < selection.offsets.size(); ++e) {
+        WholeResults results(recording.columns[channel.column], group.interpolation);
+        for (std::int64_t i = selection.offsets[e]; i < selection.offsets[e + 1]; ++i)
+          results.store(table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)],
+                        memory[channel.column] + static_cast<std::size_t>(i * width + channel.channel) * type.bytes);
+      }
       ++at;
     }
   return made;

@@ -478,3 +478,14 @@ def test_an_array_whose_shape_no_times_have_is_not_the_times():
         assert report.time["name"] == "t"
     with pytest.raises(tmaops.Error, match="E010"):
         tmaops.resample({"t": TIMES[None], "x": wave(1)}, hz=7)
+
+
+def test_sums_of_whole_numbers_carry_nothing_into_another_episode():
+    parts = np.arange(12) % 5
+    columns = {"t": np.r_[TIMES[:7], TIMES[:5]], "n": parts, "offsets": np.array([0, 7, 12])}
+    made = tmaops.resample(columns, hz=3, mode={"n": "sum"}, end=0.55, outside="hold")["n"]
+    alone = [
+        tmaops.resample({"t": TIMES[: b - a], "n": parts[a:b]}, hz=3, mode={"n": "sum"}, end=0.55, outside="hold")["n"]
+        for a, b in ((0, 7), (7, 12))
+    ]
+    assert made.tolist() == np.concatenate(alone).tolist()
