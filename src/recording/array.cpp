@@ -87,6 +87,8 @@ Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t
   return from_numbers(values, std::move(shape), "<u8");
 }
 
+Array make_booleans(std::span<const std::uint8_t> values) { return from_numbers(values, {std::ssize(values)}, "|b1"); }
+
 Array make_text_array(std::span<const std::string_view> values) {
   std::size_t bytes = 0;
   for (const std::string_view value : values) bytes += value.size();

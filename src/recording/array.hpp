@@ -67,6 +67,7 @@ std::shared_ptr<std::byte[]> allocate(std::uint64_t size, std::string_view what)
 Array make_array(std::span<const double> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::int64_t> values, std::vector<std::int64_t> shape);
 Array make_array(std::span<const std::uint64_t> values, std::vector<std::int64_t> shape);
+Array make_booleans(std::span<const std::uint8_t> values);
 /// A ragged array of these texts, copied one after the other.
 Array make_text_array(std::span<const std::string_view> values);
 

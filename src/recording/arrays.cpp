@@ -87,13 +87,6 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
   return {name, make_array(real, shape)};
 }
 
-Array valid_array(const Recording& recording) {
-  auto data = allocate(recording.valid.size(), "the array valid");
-  std::transform(recording.valid.begin(), recording.valid.end(), data.get(),
-                 [](std::uint8_t value) { return value != 0 ? std::byte{1} : std::byte{0}; });
-  return {*element_type("|b1"), {recording.rows()}, std::move(data)};
-}
-
 }  // namespace
 
 std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, const std::string& wanted,
@@ -190,7 +183,7 @@ std::vector<Column> to_arrays(const Recording& recording, std::optional<TimeUnit
     arrays.push_back(
         {recording.offsets_name, make_array(recording.offsets, {static_cast<std::int64_t>(recording.offsets.size())})});
   arrays.insert(arrays.end(), recording.others.begin(), recording.others.end());
-  if (!recording.valid.empty()) arrays.push_back({"valid", valid_array(recording)});
+  if (!recording.valid.empty()) arrays.push_back({"valid", make_booleans(recording.valid)});
   return arrays;
 }
 

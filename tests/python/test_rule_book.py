@@ -489,3 +489,29 @@ def test_sums_of_whole_numbers_carry_nothing_into_another_episode():
         for a, b in ((0, 7), (7, 12))
     ]
     assert made.tolist() == np.concatenate(alone).tolist()
+
+
+@pytest.mark.parametrize("words", ["True False", "true false", "TRUE FALSE"])
+def test_true_and_false_in_a_text_file_are_booleans(words, tmp_path):
+    truths = np.arange(ROWS) == 3
+    text = "t,done,open,word\n" + "".join(
+        f"{t},{words.split()[not a]},{words.split()[a]},{'true' if a else 'no'}\n" for t, a in zip(TIMES, truths.tolist())
+    )
+    (tmp_path / "in.csv").write_text(text)
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 2})
+    assert [part["mode"] for part in said["columns"]] == ["any", "previous", "previous"]
+    wanted = tmaops.resample({"t": TIMES, "done": truths, "open": ~truths}, hz=2)
+    with np.load(tmp_path / "made.npz") as archive:
+        assert archive["done"].tolist() == wanted["done"].tolist() and archive["done"].sum() == 1
+        assert archive["open"].tolist() == wanted["open"].tolist() and archive["word"].dtype.kind == "U"
+    _by_tool(tmp_path / "in.csv", tmp_path / "made.csv", {"hz": 2})
+    assert "\n0.5,true,true,no\n" in (tmp_path / "made.csv").read_text()
+
+
+@pytest.mark.parametrize("form", ["[{} 0. 3.]", "[ {}  0. 3.]", '"{},0,0,1.5"', '"({}, 2)"'])
+def test_a_text_column_of_vectors_is_a_warning(form, tmp_path):
+    (tmp_path / "in.csv").write_text("t,q\n" + "".join(f"{t},{form.format(t)}\n" for t in TIMES))
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 2})
+    assert "numbers_in_text" in [note["id"] for note in said["warnings"]]
+    (tmp_path / "dates.csv").write_text("t,day\n" + "".join(f"{t},2024-03-01\n" for t in TIMES))
+    assert not _by_tool(tmp_path / "dates.csv", tmp_path / "made.npz", {"hz": 2})["warnings"]

@@ -62,7 +62,7 @@ std::string_view trimmed(std::string_view text);
 bool is_missing(std::string_view field);
 
 struct TableColumn {
-  Array data{};                     // i64 (u64 beyond that), f64, or ragged text
+  Array data{};                     // i64 (u64 beyond that), f64, booleans, or ragged text
   std::int64_t missing = 0;         // fields without a value
   std::int64_t numeric_fields = 0;  // of text: fields that are numbers, or would be with a point for their comma
   std::string first_other{};        // the first field that is no number, where some are: "'0x10' at file.csv:12:5"
@@ -71,8 +71,9 @@ struct TableColumn {
 };
 
 /// A column is of numbers when every field with a value is a number, quoted or not: i64 (u64 beyond that) when all are
-/// whole and none is missing, else f64 with NaN for missing ones. Otherwise it is text. Throws Error bad_text for a
-/// column of decimal commas, for whole numbers beyond int64 and uint64, and for numbers beyond f64.
+/// whole and none is missing, else f64 with NaN for missing ones. Otherwise it is text, or booleans where every field
+/// is true or false. Throws Error bad_text for a column of decimal commas, for whole numbers beyond int64 and uint64,
+/// and for numbers beyond f64.
 TableColumn table_column(const Table& table, std::size_t column);
 
 /// A column as f64, with NaN where a value is missing. Throws Error bad_text when a field is no number.

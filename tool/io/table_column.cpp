@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "core/display.hpp"
@@ -20,11 +21,6 @@ std::string with_decimal_point(std::string_view text) {
   with_point[text.find(',')] = '.';
   double value = 0;
   return parse_real(with_point, value) == ParseResult::not_a_number ? "" : with_point;
-}
-
-bool is_whole(std::string_view text) {
-  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 template <class T>
@@ -53,6 +49,18 @@ Array text_of(const Table& table, std::size_t column) {
   std::vector<std::string_view> values(table.rows());
   for (std::size_t row = 0; row < values.size(); ++row) values[row] = table.at(row, column).text;
   return make_text_array(values);
+}
+
+/// Sets booleans, where every field is true or false in any case.
+bool read_booleans(const Table& table, std::size_t column, Array& booleans) {
+  std::vector<std::uint8_t> truths;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string text = lower_case(table.at(row, column).text);
+    if (text != "true" && text != "false") return false;
+    truths.push_back(text == "true");
+  }
+  booleans = make_booleans(truths);
+  return true;
 }
 
 }  // namespace
@@ -89,16 +97,15 @@ std::vector<double> column_reals(const Table& table, std::size_t column) {
   return values;
 }
 
-/// A number with a unit behind it, "1.5m", or with marks between its thousands, "1,000.5"; a list that begins with one;
-/// digits behind U+2212, the sign of typesetting.
+/// A number with a unit behind it, "1.5m", or with marks between its thousands, "1,000.5"; a list of numbers; digits
+/// behind U+2212, the sign of typesetting.
 bool begins_with_number(std::string_view text) {
   static constexpr std::string_view kUnits = " m mm cm km s ms us ns deg rad hz % m/s rpm v a n nm kg g ";
-  if (text.starts_with('[') || text.starts_with('(')) text = trimmed(text.substr(1, text.find_first_of(",;", 1) - 1));
+  text.remove_prefix(std::min(text.find_first_not_of("[( "), text.size()));
   if (text.starts_with("\u2212")) text.remove_prefix(3);
-  std::string digits(text);
-  std::erase_if(digits, [](char c) { return c == ',' || c == '\'' || c == ' '; });
   double value = 0;
-  if (parse_real(digits, value) == ParseResult::good) return true;
+  const bool first = parse_real(text.substr(0, text.find_first_of(",;' )]")), value) == ParseResult::good;
+  if (first && text.find_first_not_of("0123456789+-.eE,;' ()[]") == std::string_view::npos) return true;
   const std::size_t end = text.find_last_of("0123456789");
   if (end == std::string_view::npos || parse_real(text.substr(0, end + 1), value) != ParseResult::good) return false;
   return kUnits.find(" " + lower_case(trimmed(text.substr(end + 1))) + " ") != std::string_view::npos;
@@ -121,7 +128,7 @@ TableColumn table_column(const Table& table, std::size_t column) {
     if (parsed == ParseResult::out_of_range) too_large = std::min(too_large, row);
     if (parsed != ParseResult::not_a_number) {
       ++result.numeric_fields;
-      all_whole = all_whole && is_whole(text);
+      all_whole = all_whole && std::isfinite(values[row]) && recording::is_whole(text);
       continue;
     }
     const bool comma = !with_decimal_point(text).empty();
@@ -132,6 +139,7 @@ TableColumn table_column(const Table& table, std::size_t column) {
   }
   if (others != 0) {
     if (all_commas) fail_field(table, first_comma, column, "a number or text");
+    if (read_booleans(table, column, result.data)) return result;
     result.data = text_of(table, column);
     for (std::int64_t row = 0; row < result.data.size(); ++row)
       result.not_utf8 += !is_utf8(ragged_text(result.data, row));
