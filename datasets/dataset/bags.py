@@ -120,16 +120,12 @@ def _declared(channels: dict[int, Channel], number: int) -> Channel:
 
 def _begin_of(compression: str, data: bytes) -> bytes:
     """What can be read of compressed bytes that may have no end."""
-    made = {
-        "": lambda: data,
-        "none": lambda: data,
-        "zstd": lambda: zstandard.ZstdDecompressor().decompressobj().decompress(data),
-        "lz4": lambda: LZ4FrameDecompressor().decompress(data),
-        "bz2": lambda: BZ2Decompressor().decompress(data),
-    }
+    if compression in ("", "none"):
+        return data
+    made = {"zstd": zstandard.ZstdDecompressor().decompressobj, "lz4": LZ4FrameDecompressor, "bz2": BZ2Decompressor}
     if compression not in made:
         raise ReaderError(f"a chunk compressed by {compression}")
-    return made[compression]()
+    return made[compression]().decompress(data)
 
 
 def _mcap(path: Path) -> Iterator[Recorded]:

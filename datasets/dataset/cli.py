@@ -77,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_options(run, NAMES)
     for flag, about in RUN.items():
         run.add_argument(flag, **about)
-    made = command("write a small LeRobot v3 data set to try the others on", _example, "example")
+    made = command("write a small LeRobot v3 data set to try the others on", None, "example")
+    made.set_defaults(run=lambda o: example.write(o.out, [o.frames] * o.episodes, faults=True) or 0)
     made.add_argument("out", metavar="OUT", type=Path)
     made.add_argument("--episodes", type=int, default=20)
     made.add_argument("--frames", type=int, default=500, help="of each episode, at 50 per second")
@@ -150,11 +151,6 @@ def _resample(options: argparse.Namespace) -> int:
 def _say(before: str, lines: Iterable[str]) -> None:
     for line in lines:
         print(before + line, file=sys.stderr)
-
-
-def _example(options: argparse.Namespace) -> int:
-    example.write(options.out, [options.frames] * options.episodes, faults=True)
-    return 0
 
 
 def _lerobot(options: argparse.Namespace) -> int:

@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.new_set import PLACE, data_table, episode_row, info_of, write_meta
+from tmaops.dataset.new_set import data_table, episode_row, info_of, write_meta
 
 NAMES = ["x", "y", "z", "qx", "qy", "qz", "qw", "gripper"]
-CAMERA = "observation.images.top"
 FAULTS = ("jitter", "gap", "drop", "sign flip")
 TASK = "push"
 
@@ -33,18 +32,11 @@ def clock(frames: int, fps: int, fault: str) -> np.ndarray:
 
 
 def write(
-    root: Path,
-    lengths: list[int],
-    fps: int = 50,
-    files: int = 2,
-    video: bool = False,
-    noise: float = 0.0,
-    faults: bool = False,
+    root: Path, lengths: list[int], fps: int = 50, files: int = 2, noise: float = 0.0, faults: bool = False
 ) -> None:
     """Writes a data set of episodes with these numbers of frames over so many data files.
 
     noise: standard deviation of what is added to every number, so that files shrink as little as those of sensors do.
-    video: a camera is listed whose file holds no video: nothing here decodes one.
     faults: the episodes have FAULTS by turns, which `tmaops dataset inspect` finds.
     """
     if root.exists():
@@ -65,18 +57,18 @@ def write(
                 values[frames // 2 :, 3:7] *= -1
             values = (values + rng.normal(size=values.shape) * noise).astype(np.float32)
             tables.append(_table(values, seconds, episode, index))
-            rows.append(_episode(values, episode, index, number, fps, video))
+            rows.append(_episode(values, episode, index, number))
             index += frames
         if tables:
             pq.write_table(pa.concat_tables(tables), data / f"file-{number:03d}.parquet", compression="snappy")
+    info = info_of(len(lengths), index, fps, "example")
+    info["features"] |= {
+        "observation.state": {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES},
+        "action": {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}},
+        "done": {"dtype": "bool", "shape": [1], "names": None},
+    }
     zeros = {key: [0.0] * len(NAMES) for key in ("min", "max", "mean", "std")}
-    write_meta(
-        root, rows, TASK, _info(len(lengths), index, fps, video), {"observation.state": zeros | {"count": [index]}}
-    )
-    if video:
-        path = root / "videos" / CAMERA / "chunk-000" / "file-000.mp4"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"not a video")
+    write_meta(root, rows, TASK, info, {"observation.state": zeros | {"count": [index]}})
 
 
 def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) -> pa.Table:
@@ -86,26 +78,9 @@ def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) ->
     return table.add_column(1, "action", action).add_column(2, "done", last)
 
 
-def _episode(values: np.ndarray, episode: int, index: int, number: int, fps: int, video: bool) -> dict:
-    end = index + len(values)
+def _episode(values: np.ndarray, episode: int, index: int, number: int) -> dict:
     row = episode_row(episode, len(values), index, number, TASK)
     stats = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
     row |= {f"stats/observation.state/{key}": value.astype(float).tolist() for key, value in stats.items()}
     row["stats/observation.state/count"] = [len(values)]
-    if video:
-        place = {"chunk_index": 0, "file_index": 0, "from_timestamp": index / fps, "to_timestamp": end / fps}
-        row |= {f"videos/{CAMERA}/{key}": value for key, value in place.items()}
     return row
-
-
-def _info(episodes: int, frames: int, fps: int, video: bool) -> dict:
-    info = info_of(episodes, frames, fps, "example")
-    info["features"] |= {
-        "observation.state": {"dtype": "float32", "shape": [len(NAMES)], "names": NAMES},
-        "action": {"dtype": "float32", "shape": [2], "names": {"motors": ["a", "b"]}},
-        "done": {"dtype": "bool", "shape": [1], "names": None},
-    }
-    if video:
-        info["video_path"] = f"videos/{{video_key}}/{PLACE}.mp4"
-        info["features"][CAMERA] = {"dtype": "video", "shape": [96, 96, 3], "names": ["height", "width", "channels"]}
-    return info

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.msg import normalize_msgtype
 from tmaops.dataset.objects import HEADER, NAMES_OF_ELEMENTS, Block, Leaf, Message, Messages, Undecodable
 
 NUMBERS = {
@@ -32,7 +33,7 @@ def types_of(schema_encoding: str, schema: bytes, kind: str) -> Types:
     try:
         text = schema.decode()
         if schema_encoding in ("ros2msg", "ros1msg"):
-            return get_types_from_msg(text, _ros2_name(kind))
+            return get_types_from_msg(text, normalize_msgtype(kind))
         if schema_encoding in ("ros2idl", "omgidl"):
             parts = re.split(r"^=+\nIDL: .*\n", text, flags=re.MULTILINE)
             return {name: made for part in parts if part.strip() for name, made in get_types_from_idl(part).items()}
@@ -47,16 +48,12 @@ def standard_types() -> Types:
     return get_typestore(Stores.ROS2_HUMBLE).fielddefs
 
 
-def _ros2_name(kind: str) -> str:
-    return kind if kind.count("/") != 1 else kind.replace("/", "/msg/")
-
-
 class RosMessages(Messages):
     """Decodes messages of one type."""
 
     def __init__(self, types: Types, kind: str, ros1: bool):
         super().__init__()
-        self.types, self.kind, self.ros1 = types, _ros2_name(kind), ros1
+        self.types, self.kind, self.ros1 = types, normalize_msgtype(kind), ros1
         if self.kind not in types:
             raise Undecodable(f"no definition of {kind}")
         self._checked = False  # whether a message fits the definition to its last byte

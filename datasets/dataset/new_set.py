@@ -89,7 +89,8 @@ def _write(
         found.append(stats_of(table, dict.fromkeys(values, STATISTICS), np.array([frames])))
         images = {name: own for name, own in values.items() if isinstance(own, pa.Array)}
         found[-1] |= {name: _stats_of_images(own, f"{path}: {name}", made, name) for name, own in images.items()}
-        rows.append(episode_row(episode, frames, made.frames, number, task) | _stats_row(found[-1]))
+        rows.append(episode_row(episode, frames, made.frames, number, task))
+        rows[-1] |= {f"stats/{name}/{key}": v[0].tolist() for name, own in found[-1].items() for key, v in own.items()}
         held.append(table)
         made.frames += frames
         if sum(each.nbytes for each in held) >= FILE_BYTES or episode + 1 == len(files):
@@ -247,10 +248,6 @@ def episode_row(episode: int, frames: int, first: int, file: int, task: str) -> 
     row |= {"data/chunk_index": 0, "data/file_index": file}
     row |= {"dataset_from_index": first, "dataset_to_index": first + frames}
     return row | {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}
-
-
-def _stats_row(stats: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, list]:
-    return {f"stats/{name}/{key}": values[0].tolist() for name, own in stats.items() for key, values in own.items()}
 
 
 def info_of(episodes: int, frames: int, fps: float, robot: str) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Messages:
         if listed and all(isinstance(each, dict) and "child_frame_id" in each for each in listed):
             for transform in transforms:
                 parent = transform.get("parent_frame_id", transform.get("header", {}).get("frame_id", ""))
-                parent, child, fields = _quoted(str(parent)), _quoted(str(transform["child_frame_id"])), {}
+                frames, fields = (str(parent), str(transform["child_frame_id"])), {}
+                parent, child = (f'"{frame}"' if "." in frame else frame for frame in frames)  # dots part a path
                 inner = transform.get("transform", transform)
                 for name in ("translation", "rotation"):
                     self._walk(inner.get(name), f"{parent}.{child}.{name}", fields)
@@ -139,11 +140,6 @@ class Messages:
             self.left_out[path] = f"{len(values)} numbers"
         else:
             fields[path] = values
-
-
-def _quoted(frame: str) -> str:
-    """The name of a frame as a part of a path; one with dots stands in quotes."""
-    return f'"{frame}"' if "." in frame else frame
 
 
 def _is_number(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """What a caller may ask for, from arguments, from a YAML file and from the command line."""
 
+import importlib.util
 import os
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -138,12 +139,7 @@ def _device(asked: str) -> str:
     """ "cpu" or "cuda"; "auto" is "cuda" where torch finds a GPU."""
     if asked == "cpu":
         return asked
-    try:
-        import torch
-
-        found = torch.cuda.is_available()
-    except ImportError:
-        found = False
+    found = importlib.util.find_spec("torch") is not None and importlib.import_module("torch").cuda.is_available()
     if asked == "cuda" and not found:
         raise Refused("device", "cuda, and no GPU that torch finds", "torch with CUDA and a GPU, or the device cpu")
     return "cuda" if found else "cpu"

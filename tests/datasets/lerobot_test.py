@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
+import with_camera
 from tmaops.dataset import Refused, example
 
 LENGTHS = [100, 51, 7, 200, 1]
@@ -103,7 +104,7 @@ def test_bytes_are_the_same_for_any_number_of_workers_and_shards(source, tmp_pat
 
 
 def test_videos_keep_their_spans_and_the_tolerance_is_said(tmp_path):
-    example.write(tmp_path / "in", [20, 30], video=True)
+    with_camera.write(tmp_path / "in", [20, 30])
     report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=30, workers=1)
     assert any("tolerance_s=0.01" in warning for warning in report.warnings)
     for old, new in zip(episodes_of(tmp_path / "in"), episodes_of(tmp_path / "out"), strict=True):

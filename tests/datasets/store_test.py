@@ -6,9 +6,10 @@ import signal
 
 import pytest
 import tmaops.dataset
+import with_camera
 from lerobot_test import digests
 from stopped import run_and_stop
-from tmaops.dataset import Refused, example
+from tmaops.dataset import Refused
 
 for needed in ("moto.server", "s3fs", "upath"):
     pytest.importorskip(needed)
@@ -44,7 +45,7 @@ def store():
 @pytest.fixture(scope="module")
 def source(store, tmp_path_factory):
     root = tmp_path_factory.mktemp("store") / "in"
-    example.write(root, [200] * 12, files=6, video=True)
+    with_camera.write(root, [200] * 12, files=6)
     store.put(str(root), "robots/in", recursive=True)
     return root
 
