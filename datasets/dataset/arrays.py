@@ -54,7 +54,12 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
     for begin in range(0, rows.size, size):
         own = rows[begin : begin + size]
         low = int(own.min())
-        new[begin : begin + size] = old[low : int(own.max()) + 1][own - low]
+        values = old[low : int(own.max()) + 1][own - low]
+        if values.size and isinstance(values.flat[0], np.ndarray):  # h5py takes equal ones for a further extent
+            for (row, *rest), value in np.ndenumerate(values):
+                new[(begin + row, *rest)] = value
+        else:
+            new[begin : begin + size] = values
 
 
 def as_times(values: np.ndarray, where: str) -> pa.Array:

@@ -213,3 +213,18 @@ def test_datasets_that_the_library_has_no_type_for_are_taken_or_copied(tmp_path)
         assert made["pair"].shape == (10,) and made["wave"][1] == np.exp(2j)
         np.testing.assert_allclose(made["x"], np.arange(0, 20, 2))
     tmaops.dataset.inspect(tmp_path / "in.h5")
+
+
+def test_lists_of_one_length_among_lists_of_any_length_are_taken(tmp_path):
+    """As encoded images whose bytes are as many."""
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["timestamp"] = np.arange(10) / 10
+        images = file.create_dataset("jpeg", (10,), h5py.vlen_dtype("u1"))
+        cameras = file.create_dataset("pair", (10, 2), h5py.vlen_dtype("u1"))
+        for row in range(10):
+            images[row] = np.arange(3) + row
+            cameras[row, 0], cameras[row, 1] = np.arange(4) + row, np.arange(4) - row
+    tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
+    with h5py.File(tmp_path / "out.h5") as made:
+        assert [row.tolist() for row in made["jpeg"]] == [[i, i + 1, i + 2] for i in range(0, 10, 2)]
+        assert made["pair"][1, 0].tolist() == [2, 3, 4, 5]
