@@ -75,8 +75,13 @@ def as_times(values: np.ndarray, where: str) -> pa.Array:
         raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
 
 
-#: The name of an array of times, its unit, how that was found, and warnings.
-Times = tuple[str, str | None, str, list[str]]
+#: The names of an array of times, or of two (seconds and nanoseconds), their unit, how that was found, and warnings.
+Times = tuple[list[str], str | None, str, list[str]]
+
+
+def read_times(arrays: list[Any], unit: str | None, where: str) -> np.ndarray:
+    """The times (S, nanoseconds) of such arrays."""
+    return clock.stored([pa.chunked_array([as_times(array[()], where)]) for array in arrays], unit, where)
 
 
 def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, what: str) -> Times | None:
@@ -102,7 +107,8 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, wha
     if array.dtype.kind == "f" and array.dtype.itemsize < 8:
         coarse = f"holds {array.dtype.name} seconds: their resolution gets coarser with time"
         warnings.append(f"{what.format(name)} {coarse}")
-    return name, *clock.unit_of(time, as_times(array[:1], name).type), warnings
+    names = [name, time["second_name"]] if "second_name" in time else [name]
+    return names, *clock.unit_of(time, as_times(array[:1], name).type), warnings
 
 
 @dataclass
@@ -110,7 +116,7 @@ class Clock:
     """Samples with one clock, of N episodes one after the other, in arrays of so many rows (extent).
 
     path: the group that holds the arrays; "" where it is the episode itself. times (S): int64 nanoseconds in order. counts
-    (N): samples of each episode. rows (S): of the arrays, those that have the times. time: the path of the array of times; None
+    (N): samples of each episode. rows (S): of the arrays, those that have the times. names: the paths of the arrays of times, none
     where they are counted. said, warnings: how the times were found.
     """
 
@@ -119,7 +125,7 @@ class Clock:
     counts: np.ndarray
     rows: np.ndarray
     extent: int
-    time: str | None = None
+    names: list[str] = field(default_factory=list)
     unit: str | None = None
     said: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -141,7 +147,7 @@ class Part:
 
     def __init__(self, arrays: dict[str, Any], clocks: list[Clock], labels: list[str], options: Options):
         self.arrays, self.clocks, self.labels, self.options = arrays, clocks, labels, options
-        self.times = {clock.time for clock in clocks}
+        self.times = {name for clock in clocks for name in clock.names}
 
     def clock_of(self, path: str) -> Clock | None:
         """The clock of an array: that of the nearest group around it."""
@@ -167,15 +173,15 @@ class Part:
             if times is None:
                 needed = "streams of one clock (--latency moves one)"
                 raise Refused(self.labels[0], "streams that do not overlap in time", needed)
-            targets = grid.episodes(times, np.array([times.size]), self.labels).written
+            targets = grid.episodes(times, np.array([times.size]), self.labels).targets
             for each in self.clocks:
-                each.episodes = grid.at(one_episode(each.times, targets, self.labels[0]))
+                each.episodes = one_episode(each.times, targets, self.labels[0], grid.snap)
         for each in self.clocks:
             if each.episodes.empty(self.options.max_gap_ns(each.name)) is not None:
                 where = self.labels[0] + (f": stream {each.path}" if each.path else "")
                 needed = "a larger --max-gap, or a format that can leave values out (Parquet)"
                 raise Refused(where, "a gap longer than --max-gap", needed)
-        return own.episodes.written
+        return own.episodes.targets
 
     def planned(self, plan: Plan, also_sampled: Iterable[str] = ()) -> bool:
         """Whether there are targets; then the plan has what is to be said. also_sampled: arrays that follow in another way."""
@@ -205,20 +211,24 @@ class Part:
 
     def new_times(self, path: str) -> np.ndarray:
         """The targets in the type and unit of an array of times."""
-        array, unit, kind = self.arrays[path], self.clock_of(path).unit, self.arrays[path].dtype
+        array, own, kind = self.arrays[path], self.clock_of(path), self.arrays[path].dtype
+        targets, unit = self.targets, own.unit
+        if len(own.names) > 1:
+            parts = dict(zip(own.names, np.divmod(targets, clock.NANOSECONDS["s"]), strict=True))
+            targets, unit = parts[path], "ns"
         if kind.kind in TEXT:  # it may become longer
             style = clock.text_style(as_times(array[:1], path)[0].as_py())
-            text = clock.times_like(self.targets, pa.string(), unit, style).to_pylist()
+            text = clock.times_like(targets, pa.string(), unit, style).to_pylist()
             made = np.array(text, kind.kind if kind.kind in "SU" else kind)
         else:
-            made = clock.times_like(self.targets, pa.from_numpy_dtype(kind.newbyteorder("=")), unit)
+            made = clock.times_like(targets, pa.from_numpy_dtype(kind.newbyteorder("=")), unit)
             made = made.to_numpy(zero_copy_only=False).astype(kind)
         return made.reshape(-1, *array.shape[1:])
 
     def said_of_times(self, path: str) -> dict[str, str]:
         """The attributes of a new array of times."""
-        unit = self.clock_of(path).unit
-        return {clock.SAID: unit} if unit else {}
+        own = self.clock_of(path)
+        return {clock.SAID: own.unit} if own.unit and len(own.names) == 1 else {}
 
     def write(self, path: str, new: Any, rules: Rules) -> None:
         """Fills a new array with an array at the targets: as many at a time as fit SLAB_BYTES, from the rows that they need."""
@@ -235,7 +245,9 @@ class Part:
             if not whole:
                 before, after = (rows[first : first + size] for rows in episodes.around)
                 low, high = max(int(before[0]) - AROUND, 0), min(int(after[-1]) + AROUND + 1, high)
-                episodes = one_episode(own.times[low:high], targets[first : first + size], self.labels[0])
+                episodes = one_episode(
+                    own.times[low:high], targets[first : first + size], self.labels[0], own.episodes.snap
+                )
             numbers = {name: own.read(self.arrays[name], low, high) for name in rules.partners(path)}
             made = compute_columns(numbers, rules, episodes, self.options.device)[path]
             new[first : first + size] = made.reshape(-1, *array.shape[1:])

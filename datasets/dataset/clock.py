@@ -1,7 +1,7 @@
 """Timestamps as int64 nanoseconds, and the regular targets of episodes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -15,9 +15,7 @@ from tmaops.dataset.errors import Refused
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 SAID = "time_unit"  # under this name a data set that was made here says the unit of its times
-UNIT = "the unit of the times (--time-unit)"
 PICKED = ("previous", "next", "nearest")  # modes that take a row as it is
-FURTHEST = 2**63 - 1
 ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
@@ -28,6 +26,7 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     how = time["unit_by"]
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
+    said |= {"format": "with nanoseconds beside them"}
     return time["unit"], said.get(how, how)
 
 
@@ -62,48 +61,36 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)
     kind = column.type
-    if is_text(kind) and unit is None:
-        return _of_text(column, where)
-    if is_text(kind) or pa.types.is_decimal(kind):
-        return _of_decimals(column, NANOSECONDS[unit], where)
-    if pa.types.is_floating(kind):
-        values, scale = column.to_numpy().astype(np.float64), NANOSECONDS[unit or "s"]
-        if not np.isfinite(values).all():
-            raise Refused(where, "a timestamp that is not finite", "finite timestamps")
-        ticks = np.trunc(values)
-        part = (values - ticks) * scale  # as the library rounds it
-        rest = part - np.trunc(part)
-        beside = (part - rest).astype(np.int64) + (rest >= 0.5) - (rest <= -0.5)
-    elif _has_unit(kind) or pa.types.is_integer(kind):
-        scale, beside = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"], 0
-        ticks = whole(column) if _has_unit(kind) else column.to_numpy()
+    if _has_unit(kind):
+        values, unit = whole(column), kind.unit
+    elif pa.types.is_integer(kind):
+        values, unit = column.to_numpy(), unit or "ns"
+    elif pa.types.is_floating(kind):
+        values, unit = column.to_numpy().astype(np.float64), unit or "s"
+    elif is_text(kind) or pa.types.is_decimal(kind):
+        values = np.array([str(value) for value in column.to_pylist()], str)
     else:
         raise Refused(where, f"{kind}", "numbers, Arrow timestamps or ISO 8601 text")
-    if ticks.size and (ticks.max() > FURTHEST // scale or ticks.min() < -(FURTHEST // scale)):
-        raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
-    return ticks.astype(np.int64) * scale + beside
+    if not values.size:
+        return np.zeros(0, np.int64)
+    try:  # targets come out in the form of the times of their recording
+        given = [_recording.column("time", np.zeros(1, np.int64))]
+        targets = {"times": _recording.column("times", values), "times_unit": unit, "outside": "hold"}
+        return _recording.resample(given, time_unit="ns", **targets).arrays[0].values
+    except Error as error:
+        row = error.where.rpartition(": row ")[2]
+        raise Refused(f"{where}: row {row}" if row.isdigit() else where, error.got, error.needed) from error
 
 
-def _of_text(column: pa.ChunkedArray, where: str) -> np.ndarray:
-    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
-        try:
-            return column.cast(kind).cast(pa.int64()).to_numpy()
-        except pa.ArrowInvalid as error:
-            said = str(error).split("\n")[0]
-    raise Refused(where, said, "ISO 8601 times, all with a zone or all without")
-
-
-def _of_decimals(column: pa.ChunkedArray, scale: int, where: str) -> np.ndarray:
-    """Times that are decimal numbers as text, each rounded once."""
-    ticks = []
-    for row, text in enumerate(column.to_pylist()):
-        try:
-            ticks.append(round(Decimal(text) * scale))
-        except (ArithmeticError, ValueError):
-            raise Refused(f"{where}: row {row}", repr(text), "a number, as the first rows have") from None
-        if abs(ticks[-1]) > FURTHEST:
-            raise Refused(where, "times beyond 64 bits of nanoseconds", UNIT)
-    return np.array(ticks, np.int64)
+def stored(columns: Sequence[pa.ChunkedArray], unit: str | None, where: str) -> np.ndarray:
+    """The timestamps of a column, or of two: whole seconds and the nanoseconds beside them."""
+    times = nanoseconds(columns[0], unit, where)
+    for column in columns[1:]:
+        beside = nanoseconds(column, "ns", where)
+        if beside.size and not 0 <= beside.min() <= beside.max() < NANOSECONDS["s"]:
+            raise Refused(where, f"{beside.min()} to {beside.max()} ns beside seconds", "from 0 to 999,999,999 ns")
+        times = times + beside
+    return times
 
 
 def text_style(text: str) -> str:
@@ -134,7 +121,11 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: 
     if pa.types.is_decimal(kind):
         return pa.array([round(Decimal(target) / NANOSECONDS[unit], kind.scale) for target in targets.tolist()], kind)
     scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
-    made = pa.array((targets + scale // 2) // scale, type=pa.int64())
+    made = pa.array(ticks := (targets + scale // 2) // scale, type=pa.int64())
+    if ((np.diff(ticks) == 0) & (np.diff(targets) > 0)).any():
+        raise Refused(
+            "times", f"new ones that are the same whole numbers of {scale} ns", "a lower --hz, or finer times"
+        )
     return (made.cast(pa.int32()) if pa.types.is_time32(kind) else made).cast(kind)
 
 
@@ -154,7 +145,8 @@ class Episodes:
     """N episodes whose rows follow one another.
 
     times (S): int64 nanoseconds that do not fall in an episode. targets (T): the times at which it is evaluated. rows and
-    counts (N): how many samples and targets each has. names: in messages. written (T): the targets as they are written.
+    counts (N): how many samples and targets each has. names: in messages. snap (seconds): a target at most this far from a
+    sample takes that one.
     """
 
     times: np.ndarray
@@ -162,14 +154,14 @@ class Episodes:
     rows: np.ndarray
     counts: np.ndarray
     names: list[str]
-    written: np.ndarray | None = None
+    snap: float = 0.0
     _taken: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def each(self) -> "list[Episodes]":
         """One by one."""
         times = np.split(self.times, np.cumsum(self.rows)[:-1])
         targets = np.split(self.targets, np.cumsum(self.counts)[:-1])
-        return [one_episode(*parts) for parts in zip(times, targets, self.names, strict=True)]
+        return [one_episode(*parts, self.snap) for parts in zip(times, targets, self.names, strict=True)]
 
     @cached_property
     def begins(self) -> np.ndarray:
@@ -180,12 +172,18 @@ class Episodes:
     def asked(self) -> dict[str, Any]:
         """The targets as the library takes them."""
         own = {"offsets": np.append(0, np.cumsum(self.rows)), "target_offsets": np.append(0, np.cumsum(self.counts))}
-        return own | {"times": _recording.column("time", self.targets), "times_unit": "ns", "outside": "hold"}
+        targets = {"times": _recording.column("time", self.targets), "times_unit": "ns", "snap": self.snap}
+        return own | targets | {"outside": "hold"}
 
     @property
     def around(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows at or before and at or after each target; both clamped."""
         return self.taken("previous"), self.taken("next")
+
+    def beside(self, lost: np.ndarray) -> np.ndarray:
+        """Which targets lie at a lost row (S), or strictly between one and a neighbour."""
+        before, after = self.around
+        return lost[before] | lost[after] & (self.targets != self.times[before])
 
     def empty(self, max_gap: int | None) -> np.ndarray | None:
         """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
@@ -228,8 +226,8 @@ def shared(clocks: list[np.ndarray]) -> np.ndarray | None:
     return np.unique(np.append(most[(most > first) & (most < last)], [first, last])) if first <= last else None
 
 
-def one_episode(times: np.ndarray, targets: np.ndarray, name: str) -> Episodes:
-    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name])
+def one_episode(times: np.ndarray, targets: np.ndarray, name: str, snap: float = 0.0) -> Episodes:
+    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name], snap)
 
 
 @dataclass(frozen=True)
@@ -256,17 +254,9 @@ class Grid:
         except Error as error:
             if error.got != "no target":
                 raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
-            return Episodes(times, times[:0], rows, np.zeros_like(rows), names, times[:0])
+            return Episodes(times, times[:0], rows, np.zeros_like(rows), names)
         targets, counts = made.arrays[0].values, np.diff(made.offsets)
-        return self.at(Episodes(times, targets, rows, counts, names))
-
-    def at(self, episodes: Episodes) -> Episodes:
-        """Episodes whose targets within `snap` of a sample are evaluated at its time."""
-        times, targets = episodes.times, episodes.targets
-        if self.snap and targets.size:
-            near = times[episodes.taken("nearest")]
-            targets = np.where(np.abs(near - targets) <= round(self.snap * 1e9), near, targets)
-        return Episodes(times, targets, episodes.rows, episodes.counts, episodes.names, episodes.targets)
+        return Episodes(times, targets, rows, counts, names, self.snap)
 
 
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.rules import Rule, Rules, compute
+from tmaops.dataset.rules import MASK, Rule, Rules, compute
 from tmaops.dataset.tables import flat, one, real_numbers, shape_of
 
 ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
@@ -46,7 +46,9 @@ def _on_gpu(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
     for names in rules.together(numbers):
         values = np.concatenate([numbers[name] for name in names], axis=1)
         groups = rules[names[0]].parts if len(names) == 1 else ((0, values.shape[1], "slerp"),)
-        given = (values, episodes.times, episodes.targets)
+        near = episodes.times[episodes.taken("nearest")]
+        near = np.abs(near - episodes.targets) <= round(episodes.snap * 1e9), near
+        given = (values, episodes.times, np.where(*near, episodes.targets))
         result = tmaops.resample(
             *(torch.from_numpy(np.array(array)).to("cuda") for array in given),
             groups=[tuple(group) for group in groups],
@@ -102,8 +104,7 @@ def _computed(
             continue
         numbers |= {n: _numbers(columns[n], rules[n], null, f"{episodes.names[0]}: column '{n}'") for n in names}
         if some:
-            before, after = episodes.around
-            missing |= dict.fromkeys(names, null[before] | null[after] & (episodes.targets != episodes.times[before]))
+            missing |= dict.fromkeys(names, episodes.beside(null))
     nothing = pa.nulls(episodes.targets.size)
     made = {name: nothing.cast(columns[name].type) for name, values in numbers.items() if values is None}
     whole = {name: values for name, values in numbers.items() if values is not None}
@@ -136,9 +137,16 @@ def resample_columns(
 ) -> dict[str, pa.ChunkedArray | pa.Array]:
     """Columns by name at the targets of episodes, in the types that they have."""
     taken, empty = {name: rules[name].taken for name in columns}, episodes.empty(max_gap)
+    if taken.get(MASK) == MASK:
+        lost = ~np.asarray(one(columns[MASK]).cast(pa.bool_()).fill_null(False))
+        beside, rows = episodes.beside(lost), pa.array(np.arange(lost.size), mask=lost)
+        empty = beside if empty is None else empty | beside
+        columns = {name: column.take(rows) if taken[name] is None else column for name, column in columns.items()}
     made = _computed({name: c for name, c in columns.items() if taken[name] is None}, rules, episodes, empty, device)
     for name, column in columns.items():
-        if taken[name] == "each":
+        if taken[name] == MASK:
+            made[name] = pa.array(~empty).cast(column.type)
+        elif taken[name] == "each":
             made[name] = _each_once(column, episodes) if episodes.targets.size else column.slice(0, 0)
         elif taken[name] is not None:
             made[name] = column.take(pa.array(episodes.taken(taken[name]), mask=empty))

@@ -143,7 +143,7 @@ class Plan:
             if share > MOST_PER_SAMPLE or samples > 1 and not cut and share < FEWEST_PER_SAMPLE:
                 what = f"{stream}: " if stream not in ("", ".") else ""
                 unit = "is the unit of the times right? (--time-unit names another)"
-                self.warnings.append(f"{what}{share:.4g} targets per sample: {unit}")
+                self.warnings.append(f"{what}{share:.4g} targets per sample: {unit} [targets_per_sample]")
         if self.decided is not None:
             samples, targets = self.counts.get("", (0, 0))
             shares = self.shares or dict.fromkeys(self.columns, targets / max(samples, 1))

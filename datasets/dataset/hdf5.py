@@ -11,14 +11,13 @@ from typing import Any
 
 import h5py
 import numpy as np
-import pyarrow as pa
 from tmaops.dataset import clock, formats
-from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, row_bytes, times_among
+from tmaops.dataset.arrays import Clock, Part, known_of, new_rate, read_times, row_bytes, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import is_local, name_in, opened
-from tmaops.dataset.rules import Known, Rules, decide_of_streams
+from tmaops.dataset.rules import MASK, Known, Rules, decide_of_streams
 from tmaops.dataset.tables import FIRST_ROWS
 from tmaops.dataset.workers import without_end
 
@@ -51,12 +50,10 @@ def _members(group: h5py.Group, below: str = "") -> Iterator[tuple[str, h5py.Gro
 def demonstrations(file: h5py.File) -> list[str]:
     """Names of the groups that are demonstrations: those below /data, or the whole file."""
     data = file.get("data")
-    inside = [f"data/{name}" for name in data if isinstance(data[name], h5py.Group)] if _is_group(data) else []
+    inside = (
+        [f"data/{name}" for name in data if isinstance(data[name], h5py.Group)] if isinstance(data, h5py.Group) else []
+    )
     return inside or [""]
-
-
-def _is_group(item: Any) -> bool:
-    return isinstance(item, h5py.Group)
 
 
 def _is_array(item: Any) -> bool:
@@ -66,7 +63,7 @@ def _is_array(item: Any) -> bool:
 
 def _above(file: h5py.File) -> list[h5py.Group]:
     """The groups whose attributes are of all demonstrations."""
-    return [group for group in (file.get("data"), file) if _is_group(group)]
+    return [group for group in (file.get("data"), file) if isinstance(group, h5py.Group)]
 
 
 class Demonstration(Part):
@@ -76,7 +73,7 @@ class Demonstration(Part):
         self.group, self.label, self.where = group, label, f"episode {label}"
         self.items, self.rate = dict(_members(group)), rate_of(options, [above.attrs for above in _above(group.file)])
         datasets = {path: item for path, item in self.items.items() if _is_array(item)}
-        groups = {"": group} | {path: item for path, item in self.items.items() if _is_group(item)}
+        groups = {"": group} | {path: item for path, item in self.items.items() if isinstance(item, h5py.Group)}
         clocks = [made for path, own in groups.items() if (made := self._timed(path, own, options, units))]
         others = tuple(f"{each.path}/" for each in clocks)
         extents = [item.shape[0] for path, item in datasets.items() if item.ndim and not path.startswith(others)]
@@ -95,14 +92,15 @@ class Demonstration(Part):
         what = f"dataset '{{}}' of {path or 'the samples'}"
         if (time := times_among(datasets, asked, options.time_unit, what)) is None:
             return None
-        name, (unit, how, warnings) = time[0], units.setdefault(path, time[1:])
-        where, of = f"{self.where}: {path or '.'}/{name}", f"group '{path}'" if path else "samples"
-        column = pa.chunked_array([as_times(datasets[name][()], where)])
-        counts = np.array([len(column)])
-        times, order = options.in_order(clock.nanoseconds(column, unit, where), counts, path or ".")
-        said = f"time of {of}: dataset '{name}' in {unit or 'its own unit'} ({how})"
+        names, (unit, how, warnings) = time[0], units.setdefault(path, time[1:])
+        where, of = f"{self.where}: {path or '.'}/{names[0]}", f"group '{path}'" if path else "samples"
+        stored = read_times([datasets[name] for name in names], unit, where)
+        counts = np.array([stored.size])
+        times, order = options.in_order(stored, counts, path or ".")
+        said = f"time of {of}: dataset '{names[0]}' in {unit or 'its own unit'} ({how})"
         rows = np.arange(times.size) if order is None else order
-        return Clock(path, times, counts, rows, times.size, f"{path}/{name}" if path else name, unit, said, warnings)
+        names = [f"{path}/{name}" if path else name for name in names]
+        return Clock(path, times, counts, rows, times.size, names, unit, said, warnings)
 
     def _counted(self, rows: int, options: Options) -> Clock:
         """The clock of samples without timestamps."""
@@ -198,7 +196,7 @@ class Hdf5(Format):
                         if made.planned(plan, made.of_cameras()):
                             if not made.sampled.keys() <= known.keys():
                                 known |= {each.name: each for each in made.known() if each.name not in known}
-                            if made.rate and not made.clocks[0].time:
+                            if made.rate and not made.clocks[0].names:
                                 plan.found["input_hz"] = made.rate[0]
                             names.update(each.name for each in made.clocks)
                             kept[demo] = label
@@ -207,6 +205,9 @@ class Hdf5(Format):
             plan.episodes += len(kept)
         if plan.units:
             plan.add(decide_of_streams(list(known.values()), options.modes))
+            if MASK in plan.columns and plan.columns[MASK].taken == MASK:
+                needed = "a format that can leave values out (Parquet), or another name"
+                raise Refused(f"dataset '{MASK}'", "a mask of rows that are no samples", needed)
             options.check_streams(sorted(names))
         return plan
 
@@ -255,7 +256,7 @@ def _copy(path: str, item: Any, target: h5py.Group) -> None:
     """A group with its attributes, a soft link, or a dataset as it is."""
     if isinstance(item, h5py.SoftLink):
         target[path] = h5py.SoftLink(item.path)
-    elif _is_group(item):
+    elif isinstance(item, h5py.Group):
         target.require_group(path).attrs.update(item.attrs)
     else:
         item.file.copy(item, target, name=path)

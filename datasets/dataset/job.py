@@ -20,6 +20,7 @@ from tmaops.dataset.errors import Lost, Refused
 from tmaops.dataset.formats import Format, Unit, format_of, readable
 from tmaops.dataset.options import Options, described, options_of
 from tmaops.dataset.places import check_name, is_local, move, place, remove_tree, whole, write_whole
+from tmaops.dataset.rules import jumps
 from tmaops.dataset.workers import Workers
 
 WORK = ".tmaops"  # inside the unfinished output: what is done
@@ -117,10 +118,11 @@ def begin_worker(kind: Format | None = None) -> None:
 
 def run_unit(source: Path, options: Options, out: Path, unit: Unit) -> dict[str, Any]:
     """Writes one unit beside its place, then moves it there, then notes that it is done."""
+    jumps.clear()
     with whole(out / unit.path) as trial:
         with readable(unit.task.get("file", unit.path), unit.kind.broken):
             result = unit.kind.run_unit(source, options, unit, trial)
-        result["sha256"] = file_digest(trial)
+        result |= {"sha256": file_digest(trial), "jumps": dict(jumps)}
     note = {"unit": unit.digest(), "result": result}
     write_whole(_note_of(unit, out), json.dumps(note, sort_keys=True))
     return result
@@ -248,7 +250,11 @@ class _Job:
         for fact in ("episodes", "rows_read", "rows_written"):
             setattr(report, fact, sum(result[fact] for result in found.values()))
         report.source_bytes, report.units = sum(unit.source_bytes for unit in mine), len(mine)
-        report.notes, report.warnings, report.columns = self.plan.notes, self.plan.warnings, self.plan.explained
+        report.notes, report.columns = self.plan.notes, self.plan.explained
+        said = {name: text for unit in reversed(mine) for name, text in found[unit.path].get("jumps", {}).items()}
+        report.warnings = [*self.plan.warnings, *(said[name] for name in sorted(said))]
+        if self.options.strict and report.warnings:
+            raise Refused("strict", f"a warning: {report.warnings[0]}", "no warnings")
 
     def _lose(self, unit: Unit, error: Refused) -> None:
         """Leaves out the episode that an error names, or all of a file that cannot be read."""

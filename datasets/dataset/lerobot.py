@@ -168,7 +168,7 @@ class FrameResampler(Resampler):
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         counts, first = episodes.counts, np.cumsum(episodes.counts) - episodes.counts
-        frame, begins = clock.places(counts), episodes.written[first]
+        frame, begins = clock.places(counts), episodes.targets[first]
         own = {"was": runs.names.to_numpy(), "length": counts, "dataset_from_index": self._index + first}
         own["episode_index"] = self._episode + np.arange(counts.size)
         own["dataset_to_index"] = own["dataset_from_index"] + counts

@@ -60,8 +60,7 @@ class Layout:
         """The times (S, nanoseconds) that episodes of so many rows have."""
         if self.time is None:
             return clock.frames(np.zeros(rows.size, np.int64), rows, clock.rate(self.input_hz))
-        times = clock.nanoseconds(tables.leaf(steps, self.time), self.unit, where)
-        return times if self.nanos is None else times + clock.nanoseconds(tables.leaf(steps, self.nanos), "ns", where)
+        return clock.stored([tables.leaf(steps, name) for name in (self.time, self.nanos) if name], self.unit, where)
 
     def in_order(
         self, steps: pa.Table, rows: np.ndarray, labels: list[str], options: Options
@@ -229,7 +228,7 @@ class Resampler:
 
     def counted(self, runs: Runs, steps: pa.Table, episodes: Episodes) -> dict[str, pa.Array | pa.ChunkedArray]:
         """The columns of the times and the episodes."""
-        layout, columns, targets = self.layout, {}, episodes.written
+        layout, columns, targets = self.layout, {}, episodes.targets
         kinds = {name: tables.leaf(steps, name).type for name in (layout.time, layout.nanos) if name}
         if layout.nanos:
             second = clock.NANOSECONDS["s"]

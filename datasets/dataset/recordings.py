@@ -26,7 +26,7 @@ from tmaops.dataset.options import Options
 from tmaops.dataset.places import fingerprint
 from tmaops.dataset.rules import Part, Rule, Rules, decide_of_streams
 from tmaops.dataset.tables import FIRST_ROWS, channels_of, known_of, real_numbers, write_table
-from tmaops.dataset.topics import PUBLISHER, SIMULATED, Recording, Stream, read
+from tmaops.dataset.topics import PUBLISHER, SIMULATED, Recording, read
 
 SHORT = 0.8  # of the longest stream's time: a result that is shorter names the stream that cuts it
 
@@ -68,7 +68,9 @@ class Recordings(Format):
                 for stream in recording.streams:
                     for column, data in stream.columns.items():
                         if stream.latched:
-                            held.setdefault(column, _held(stream, data))
+                            count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
+                            part = Part(0, channels_of(data) or 1, "previous")
+                            held.setdefault(column, Rule((part,), f"held: {count}"))
                         elif column not in known:  # a copy, so that the rest goes
                             known[column] = data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
                             plan.shares[column] = targets.size / stream.times.size
@@ -123,7 +125,7 @@ class Recordings(Format):
                 name: pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
                 for name, data in stream.columns.items()
             }
-            episode = options.grid.at(one_episode(times[last], targets, where))
+            episode = one_episode(times[last], targets, where, options.snap)
             max_gap = options.max_gap_ns(stream.topic)
             made |= resample_columns(columns, rules, episode, max_gap, options.device)
         write_table(pa.table(made), target)
@@ -165,11 +167,6 @@ def _table_name(name: str, taken: set[str]) -> str:
     return made if made not in taken else f"{name}.parquet"
 
 
-def _held(stream: Stream, data: pa.Array) -> Rule:
-    count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
-    return Rule((Part(0, channels_of(data) or 1, "previous"),), f"held: {count}")
-
-
 def _targets(recording: Recording, options: Options, where: str) -> tuple[np.ndarray, list[str]]:
     """The targets of a recording, from the latest first sample to the earliest last one, and what is odd about them."""
     names = [name for stream in recording.streams for name in stream.columns]
@@ -197,7 +194,7 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         raise Refused(where, f"topics that do not overlap in time: {apart}", needed)
     times = clock.shared([stream.times - late[stream.label] for stream in clocks])
     try:
-        targets = options.grid.episodes(times, np.array([times.size]), [where]).written
+        targets = options.grid.episodes(times, np.array([times.size]), [where]).targets
     except Refused as error:
         needed = f"{error.needed}, --time record, or --topics without one whose times are odd"
         raise Refused(where, f"{error.got} from {first} to {last} ns", needed) from error

@@ -10,12 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from tmaops import Error, _recording
-from tmaops.dataset.clock import Episodes
+from tmaops.dataset.clock import PICKED, Episodes
 from tmaops.dataset.errors import Refused
 
-#: Modes that take a row as it is. "final" is previous, and the last target takes the last row. With "each" the elements of every
-#: row's list go to the nearest target, once.
-TAKEN = ("previous", "next", "nearest", "final", "each")
+#: The mode of a column of 0 and 1 with this name: its rows of 0 are no samples.
+MASK = "valid"
+
+#: Modes that the library does not have. "final" is previous, and the last target takes the last row. With "each" the elements of
+#: every row's list go to the nearest target, once.
+OWN = ("final", "each")
+TAKEN = (*PICKED, *OWN, MASK)  # modes that take a row as it is
 EVENTS = ("event", "events")
 MOST_CHANNELS = 4096  # as the library has it: longer rows are images and scans
 
@@ -180,14 +184,17 @@ def decide(
         time, unit = "counted" + "_" * max((len(each.name) for each in known), default=0), "ns"
         columns.append(_recording.column(time, np.arange(rows, dtype=np.int64)))
     modes: dict[str, str] = {}  # as the library takes them -> as they were asked for
-    whole: dict[str, str] = {}  # of columns whose rows are taken
-    for pattern, mode in asked.items():
-        for said in _asked(pattern, mode, known, whole):
-            modes.pop(said, None)
-            modes[said] = pattern
+    whole: dict[str, str] = {}  # of columns whose mode the library does not have
     options = {"time": time, "offsets": offsets, "sort": True, "duplicates": "last", "where": "the first rows"}
     try:
-        found = _recording.Rules(columns, time_unit=unit, mode=list(modes), **options)
+        found = _recording.Rules(columns, time_unit=unit, **options)
+        others = [each for each in known if each.name not in (found.time["name"], found.time.get("second_name"))]
+        for pattern, mode in asked.items():
+            for said in _asked(pattern, mode, others, whole):
+                modes.pop(said, None)
+                modes[said] = pattern
+        if modes:
+            found = _recording.Rules(columns, time_unit=unit, mode=list(modes), **options)
         said = None if unit else (units or {}).get(found.time["name"])
         if said is not None:
             found = _recording.Rules(columns, time_unit=said, mode=list(modes), **options)
@@ -223,7 +230,8 @@ def find_time(
     known = [Known(each, str(v.dtype), 1 if v.dtype.kind == "f" else None, v) for each, v in arrays.items()]
     try:
         found = decide(known, {}, time=name, unit=unit, units=units) if known else None
-        return found and found.time | {"warnings": [said for said in found.warnings if "[unit_ambiguous]" in said]}
+        ids = ("[unit_ambiguous]", "[unit_unused]", "[zone_assumed]", "[other_time_name]")
+        return found and found.time | {"warnings": [said for said in found.warnings if said.endswith(ids)]}
     except Refused as error:
         if error.reason != "array_missing":
             raise
@@ -247,51 +255,43 @@ def _given(known: Known, rows: int) -> _recording.Given:
 
 
 def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -> Iterator[str]:
-    """A wish as the library takes it; into `whole` goes what is of a whole column."""
-    where, chosen = f"mode of {pattern}", []
-    several = [pattern] if pattern.startswith("type:") else pattern.split(",")
-    for name, span in (_span(one) for one in several):
+    """A wish as the library takes it; into `whole` goes what the library does not have."""
+    where, chosen, names = f"mode of {pattern}", [], {each.name for each in known}
+    several = [pattern] if pattern.startswith("type:") or pattern in names else pattern.split(",")
+    for one in several:
+        name = one if one in names else re.sub(r"\[\d*:?\d*\]$", "", one)
         fits = [each for each in known if _fits(name, each)]
         if not fits:
             raise Refused(where, "no such column", "one of " + ", ".join(each.name for each in known))
         for each in fits:
-            if mode in TAKEN:
-                if span is not None:
-                    raise Refused(where, mode, "a whole column: rows are taken as they are")
-                if mode == "each" and not each.kind.startswith(("list", "large_list")):
-                    raise Refused(where, f"{mode} for {each.kind}", "a column of lists")
-                whole[each.name] = mode
-            elif each.channels is None and each.name != name:
-                whole[each.name] = "previous"  # a pattern means those that can have the mode
-            elif each.channels and each.values is None:
-                whole[each.name] = mode if each.name == name else "previous"
-            elif each.channels is None and each.values is None:
+            if each.name != name and not _takes(each, mode):  # it means those that can have the mode
+                continue
+            if each.channels is None and each.values is None and mode not in TAKEN:
                 raise Refused(where, f"{mode} for {each.kind}", "previous, next or nearest")
-            else:
-                whole.pop(each.name, None)
-                chosen.append(_selector(each, span, where))
-    if chosen and len(several) > 1:
-        chosen = [",".join(chosen)]
-    yield from (f"{one}={mode}" for one in chosen)
+            whole.pop(each.name, None)
+            if mode not in OWN and (not each.channels or each.values is not None or mode in PICKED):
+                chosen.append(each.name + one[len(name) :])
+                continue
+            if one != name:
+                raise Refused(where, mode, "a whole column: rows are taken as they are")
+            if mode == "each" and not _takes(each, mode):
+                raise Refused(where, f"{mode} for {each.kind}", "a column of lists")
+            whole[each.name] = mode
+            yield f"{each.name}=previous"
+    if pattern == "*" and mode not in OWN:  # which the library has, too
+        chosen = ["*"]
+    yield from (f"{one}={mode}" for one in ([",".join(chosen)] if len(several) > 1 else chosen))
 
 
-def _selector(known: Known, span: range | None, where: str) -> str:
-    channels = known.channels or 1
-    if span is not None and not (0 <= span.start < span.stop <= channels):
-        raise Refused(where, f"[{span.start}:{span.stop}] of {channels} channels", "channels of the column")
-    return known.name if span is None or channels == 1 else f"{known.name}[{span.start}:{span.stop}]"
-
-
-def _span(pattern: str) -> tuple[str, range | None]:
-    """ "state[3:7]" is ("state", range(3, 7)); without brackets all channels, None."""
-    if not pattern.endswith("]") or "[" not in pattern or pattern.startswith("type:"):
-        return pattern, None
-    name, text = pattern[:-1].rsplit("[", 1)
-    try:
-        ends = [int(part) for part in text.split(":")]
-        return name, range(ends[0], ends[1] if len(ends) == 2 else ends[0] + 1)
-    except ValueError:
-        raise Refused(f"mode of {pattern}", f"[{text}]", "channels as [a:b] or [a]") from None
+def _takes(known: Known, mode: str) -> bool:
+    """Whether a column can have a mode."""
+    if mode in (*PICKED, "final"):
+        return True
+    if mode == "each":
+        return known.kind.startswith(("list", "large_list"))
+    whole = ("min", "max", "any") if known.kind.startswith("bool") else ("sum", "count", "min", "max", "any")
+    is_whole = known.kind.startswith(("bool", "int", "uint"))
+    return known.values is not None and (known.channels is not None or is_whole and mode in whole)
 
 
 def _fits(pattern: str, known: Known) -> bool:
@@ -316,6 +316,8 @@ def _rules(known: list[Known], found: _recording.Rules, whole: dict[str, str]) -
     for each in known:
         if each.name in channels:
             rules.columns[each.name] = _rule(each, sorted(channels[each.name]), whole.get(each.name))
+        elif each.name == MASK and found.time["name"] != MASK:
+            rules.columns[MASK] = Rule((Part(0, 1, MASK),), "rows of 0 are no samples")
     rules.quaternions = [four for four in fours if all(rules[name].taken is None for name, _ in four)]
     return rules
 
@@ -324,7 +326,8 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
     if whole is not None:
         return Rule((Part(0, known.channels or 1, whole),), "asked for")
     if known.channels and known.values is None:
-        return Rule((Part(0, known.channels, "previous"),), "an image or a scan")
+        mode, why = parts[0][2:]
+        return Rule((Part(0, known.channels, mode),), "asked for" if why == "--mode" else "an image or a scan")
     last = known.name.lower().replace("/", ".").split(".")[-1]
     reasons = dict.fromkeys(reason for *_, reason in parts)
     if known.channels is None and reasons.keys() <= WHOLE:
@@ -344,6 +347,26 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
 
 _decided: dict[tuple, _recording.Rules] = {}
 
+#: Columns and channels that are linear by the first rows of a data set and jump by a turn later -> a warning.
+jumps: dict[str, str] = {}
+
+
+def _look_for_jumps(name: str, values: np.ndarray, rule: Rule, episodes: Episodes) -> None:
+    """Adds the linear channels of a column (S, channels) to `jumps` that the library takes for angles by these values."""
+    if values.dtype.kind != "f" or "asked for" in rule.why:
+        return
+    spans = np.fmax.reduce(values) - np.fmin.reduce(values)
+    steps = np.fmax.reduce(np.abs(np.diff(values, axis=0)), initial=0)
+    if not ((3 < spans) & (spans < 361) & (2 * steps > spans)).any():  # the library has the rule
+        return
+    known, offsets = Known(name, "", values.shape[1], values), np.append(0, np.cumsum(episodes.rows))
+    for part in decide([known], {}, offsets=offsets, rows=len(values)).rules[name].parts:
+        was = next(each.mode for each in rule.parts if each.first <= part.first < each.first + each.count)
+        if part.mode.startswith("angle") and was == "linear":
+            label = name if values.shape[1] == 1 else f"{name}[{part.first}:{part.first + part.count}]"
+            what = f"'{label}' jumps by a turn in {episodes.names[0]} and is linear by the first rows of the data set"
+            jumps.setdefault(label, f"{what}: --mode '{label}={part.mode}' takes the shorter way [angle_later]")
+
 
 def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) -> dict[str, np.ndarray]:
     """Columns (S, channels) at the targets of episodes by the library: (T, channels). Raises tmaops.Error."""
@@ -356,6 +379,8 @@ def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
     if key not in _decided:  # the modes say all, so that one row is enough
         one = [column._replace(values=column.values[:1], shape=(1, *column.shape[1:])) for column in columns]
         _decided[key] = _recording.Rules(one, mode=modes, time="time", time_unit="ns", duplicates="last")
+    for name, values in numbers.items():
+        _look_for_jumps(name, values, rules[name], episodes)
     result = _decided[key].resample(columns, **episodes.asked)
     found = {each.source: each.values for each in result.arrays}
     return {name: found[i].reshape(episodes.targets.size, -1) for i, name in enumerate(numbers, 1)}

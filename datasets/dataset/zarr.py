@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import Clock, Part, as_times, known_of, new_rate, times_among
+from tmaops.dataset.arrays import Clock, Part, known_of, new_rate, read_times, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit, rate_of
 from tmaops.dataset.options import Options
@@ -152,9 +151,9 @@ class Store:
             raise Refused(str(self.place), lengths, f"arrays below data/ of {self.samples} rows, as {ENDS} says")
         asked = (self.options.time_column or "").removeprefix("data/") or None
         if (time := times_among(own, asked, self.options.time_unit, "array 'data/{}'")) is not None:
-            name, unit, how, warnings = time
-            said = f"time: array 'data/{name}' in {unit or 'its own unit'} ({how})"
-            return {"time": f"data/{name}", "unit": unit, "said": said, "warnings": warnings}
+            names, unit, how, warnings = time
+            said = f"time: array 'data/{names[0]}' in {unit or 'its own unit'} ({how})"
+            return {"names": [f"data/{name}" for name in names], "unit": unit, "said": said, "warnings": warnings}
         if (rate := rate_of(self.options, map(self.attributes, ("data", "")))) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")
         return {"hz": rate[0], "said": f"time: counted at {rate[0]} per second ({rate[1]})"}
@@ -167,9 +166,9 @@ class Store:
         if hz := about.pop("hz", None):
             times = clock.frames(np.zeros(counts.size, np.int64), counts, clock.rate(hz))
         else:
-            low, path = int(rows.min()), about["time"]
-            values = self.arrays[path][low : int(rows.max()) + 1][rows - low]
-            times = clock.nanoseconds(pa.chunked_array([as_times(values, path)]), about["unit"], path)
+            low, names = int(rows.min()), about["names"]
+            values = [self.arrays[path][low : int(rows.max()) + 1][rows - low] for path in names]
+            times = read_times(values, about["unit"], names[0])
         labels = [f"episode {number}" for number in which]
         if in_order:
             times, order = self.options.in_order(times, counts)
@@ -190,11 +189,11 @@ class Store:
         times = part.new_times(path) if path in part.times else None
         self._describe(array, place, targets.size, array.dtype if times is None else times.dtype)
         if times is not None:
-            new = _open_new(place)
+            new = zarr.open_array(str(place), mode="r+")
             new[...] = times
             new.attrs.update(part.said_of_times(path))
         elif not (mode := rules[path].taken) or array.chunks[0] != 1:
-            part.write(path, _open_new(place), rules)
+            part.write(path, zarr.open_array(str(place), mode="r+"), rules)
         else:
             own = part.clocks[0]
             for target, row in enumerate(own.rows[own.episodes.taken(mode)].tolist()):
@@ -219,7 +218,7 @@ class Store:
         """The ends of the new episodes, and everything that is no sample, with the new rate where a group says the old one."""
         counts = part.targets.size and part.clocks[0].episodes.counts
         self._describe(self.arrays[ENDS], out / ENDS, counts.size)
-        _open_new(out / ENDS)[...] = np.cumsum(counts)
+        zarr.open_array(str(out / ENDS), mode="r+")[...] = np.cumsum(counts)
         done = tuple(f"{path}/" for path, a in self.arrays.items() if path == ENDS or (out / path / a.file).exists())
         for key in self.keys:
             name = key.rpartition("/")[2]
@@ -242,10 +241,6 @@ class Store:
 def _write(place: Path, data: bytes) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(data)
-
-
-def _open_new(place: Path) -> zarr.Array:
-    return zarr.open_array(str(place), mode="r+")
 
 
 def _zip(root: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from tmaops.dataset.clock import Episodes, one_episode
 from tmaops.dataset.columns import resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.lerobot import stats_of
-from tmaops.dataset.rules import Part, Rule, Rules
+from tmaops.dataset.rules import Part, Rule, Rules, compute
 
 MODES = ["linear", "cubic", "previous", "next", "nearest", "final"]
 
@@ -137,7 +137,7 @@ def targets_of(grid, first, last):
     """Of episodes of two samples."""
     names = [f"episode {number}" for number in range(first.size)]
     made = grid.episodes(np.stack([first, last], 1).reshape(-1), np.full(first.size, 2), names)
-    return made.written, made.counts
+    return made.targets, made.counts
 
 
 @pytest.mark.parametrize("hz", ["30", "30000/1001", "7"])
@@ -161,5 +161,6 @@ def test_a_grid_with_ends_has_the_points_of_the_clock_between_them(hz):
 def test_a_target_near_a_sample_is_taken_there():
     times, rows = np.array([0, 100, 205, 0, 90]), np.array([3, 2])
     targets, counts = np.array([0, 104, 150, 203, 4, 84, 96]), np.array([4, 3])
-    found = clock.Grid(clock.rate(1), snap=6e-9).at(Episodes(times, targets, rows, counts, ["", ""]))
-    assert found.written is targets and found.targets.tolist() == [0, 100, 150, 205, 0, 90, 90]
+    rules = Rules({"t": Rule((Part(0, 1, "linear"),), "real numbers")})
+    found = compute({"t": times[:, None] * 1.0}, rules, Episodes(times, targets, rows, counts, ["", ""], 6e-9))
+    assert found["t"][:, 0].tolist() == [0, 100, 150, 205, 0, 90, 90]

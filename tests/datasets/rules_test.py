@@ -206,3 +206,101 @@ def test_depth_images_are_taken_as_they_are_behind_every_door(tmp_path):
     with h5py.File(tmp_path / "asked.h5") as found:
         assert found["depth_f4"][:].tobytes() == asked["depth_f4"].tobytes()
         assert (found["depth_f4"][:] != made["depth_f4"]).any()
+
+
+def through(columns, folder, **options):
+    """Columns through the library, Parquet and HDF5: three dictionaries."""
+    import h5py
+    import tmaops
+
+    folder.mkdir()
+    named = {"mode": options.pop("modes")} if "modes" in options else {}
+    made = tmaops.resample(columns, outside="hold", **named, **options)
+    pq.write_table(pa.table({name: list(v) if v.ndim > 1 else v for name, v in columns.items()}), folder / "in.parquet")
+    with h5py.File(folder / "in.h5", "w") as file:
+        file.update(columns)
+    for ending in ("parquet", "h5"):
+        modes = {"modes": named["mode"]} if named else {}
+        tmaops.dataset.resample(folder / f"in.{ending}", folder / f"out.{ending}", workers=1, **modes, **options)
+    table = pq.read_table(folder / "out.parquet")
+    with h5py.File(folder / "out.h5") as file:
+        return made, {n: np.array(table[n].to_pylist()) for n in columns}, {n: file[n][()] for n in columns}
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize(
+    "modes",
+    [
+        {"*": "cubic"},
+        {"*": "max"},
+        {"*": "nearest"},
+        {"v [m/s]": "cubic", "q[0]": "next"},
+        {"state[0:2]": "nearest", "state[2]": "mean"},
+        {"state": "next", "state[1:]": "linear"},
+    ],
+)
+def test_wishes_mean_the_same_behind_every_door(modes, tmp_path):
+    """ "*" is every column that can have the mode: the others keep their rule, as flags of what happened, and so do the times."""
+    rng, rows = np.random.default_rng(4), 40
+    columns = {"timestamp": np.arange(rows) / 10, "v [m/s]": rng.random(rows), "state": rng.random((rows, 3))}
+    columns |= {"done": np.arange(rows) % 9 == 4, "count": np.arange(rows), "q[0]": rng.random(rows)}
+    made, *others = through(columns, tmp_path / "all", hz=3, modes=modes)
+    for name in columns:
+        for other in others:
+            assert other[name].tobytes() == made[name].tobytes(), name
+
+
+def test_a_mode_that_was_asked_for_is_not_warned_of(tmp_path):
+    angle = (np.arange(60) * 0.3) % (2 * np.pi)
+    pq.write_table(pa.table({"timestamp": np.arange(60) / 10, "dial": angle}), tmp_path / "in.parquet")
+    for modes, warned in (({}, True), ({"dial": "next"}, False), ({"*": "nearest"}, False)):
+        out = tmp_path / f"{len(modes)}{warned}{list(modes)}.parquet".replace("*", "all")
+        report = tmaops.dataset.resample(tmp_path / "in.parquet", out, hz=20, modes=modes, workers=1)
+        assert bool(report.warnings) == warned, report.warnings
+
+
+@pytest.mark.parametrize("ending", ["files", "hdf5"])
+def test_an_angle_that_wraps_behind_the_first_rows_is_a_warning(ending, tmp_path):
+    import h5py
+
+    times = np.arange(20) / 10
+    flat, wraps = times / 10, (times + 2.5 + np.pi) % (2 * np.pi) - np.pi
+    source = tmp_path / ("in" if ending == "files" else "in.hdf5")
+    if ending == "files":
+        source.mkdir()
+        for number, yaw in enumerate((flat, wraps)):
+            pq.write_table(pa.table({"t": times, "yaw": yaw, "x": 100 * yaw}), source / f"{number}.parquet")
+    else:
+        with h5py.File(source, "w") as file:
+            for number, yaw in enumerate((flat, wraps)):
+                file.update({f"data/demo_{number}/t": times, f"data/demo_{number}/yaw": yaw})
+    out = tmp_path / "out.hdf5"
+    report = tmaops.dataset.resample(source, out, hz=15, workers=1)
+    [warning] = report.warnings
+    assert "'yaw' jumps by a turn in episode" in warning and "1" in warning and "'yaw=angle:rad'" in warning
+    with pytest.raises(Refused, match="a warning: 'yaw' jumps"):
+        tmaops.dataset.resample(source, tmp_path / "strict.hdf5", hz=15, workers=1, strict=True)
+    modes = {"yaw": "angle:rad"}
+    assert not tmaops.dataset.resample(source, tmp_path / "mended.hdf5", hz=15, workers=1, modes=modes).warnings
+
+
+def test_a_mask_makes_rows_null_and_is_refused_where_there_are_no_nulls(tmp_path):
+    import h5py
+    import tmaops
+
+    times, valid = np.arange(11) / 10, np.arange(11) != 5
+    columns = {"timestamp": times, "x": times * 3, "k": np.arange(11), "valid": valid}
+    made = tmaops.resample(columns, hz=20)
+    for kind in (pa.bool_(), pa.int8(), pa.string()):
+        source, out = tmp_path / f"{kind}.parquet", tmp_path / f"out_{kind}.parquet"
+        pq.write_table(pa.table(columns | {"valid": pa.array(valid).cast(kind)}), source)
+        report = tmaops.dataset.resample(source, out, hz=20, workers=1)
+        assert report.columns["valid"] == "valid (rows of 0 are no samples)"
+        table = pq.read_table(out)
+        assert table["valid"].cast(pa.bool_()).to_pylist() == made["valid"].tolist()
+        assert table["x"].null_count == table["k"].null_count == 3 == (~made["valid"]).sum()
+        assert np.array(table["x"].to_pylist(), float).tobytes() == made["x"].tobytes()
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.update(columns)
+    with pytest.raises(Refused, match="'valid'.*a mask of rows that are no samples"):
+        tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, workers=1)

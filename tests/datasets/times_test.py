@@ -296,3 +296,55 @@ def test_times_with_a_null_are_refused_by_name(tmp_path, kind, said):
     write(tmp_path / "in.parquet", pa.array([*times[:7], None, *times[8:]], kind))
     with pytest.raises(Refused, match=f"'timestamp'.*{said}"):
         resampled(tmp_path / "in.parquet")
+
+
+@pytest.mark.parametrize("ending", ["h5", "zarr", "parquet"])
+def test_seconds_and_nanoseconds_are_one_time(ending, tmp_path):
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    ns = SINCE_1970 * 10**9 + np.arange(12) * 300_000_000
+    columns = {"stamp.sec": ns // 10**9, "stamp.nanosec": ns % 10**9, "x": np.arange(12.0)}
+
+    def resampled(columns, **options):
+        source, out = tmp_path / f"in{len(options)}.{ending}", tmp_path / f"out{len(options)}.{ending}"
+        if ending == "h5":
+            with h5py.File(source, "w") as file:
+                file.update(columns)
+        elif ending == "zarr":
+            store = zarr.open_group(str(source), mode="w", zarr_format=2)
+            for name, v in {
+                **{f"data/{n}": v for n, v in columns.items()},
+                "meta/episode_ends": np.array([12]),
+            }.items():
+                store.create_array(name, shape=v.shape, chunks=v.shape, dtype=v.dtype)[...] = v
+        else:
+            pq.write_table(pa.table(columns), source)
+        tmaops.dataset.resample(source, out, hz=5, workers=1, **options)
+        found = zarr.open_group(str(out))["data"] if ending == "zarr" else None
+        found = found or (pq.read_table(out) if ending == "parquet" else h5py.File(out))
+        return {name: np.asarray(found[name][:]) for name in columns}
+
+    made = resampled(columns)
+    targets = ns[0] + np.arange(17) * 200_000_000
+    assert (made["stamp.sec"] * 10**9 + made["stamp.nanosec"]).tolist() == targets.tolist()
+    np.testing.assert_allclose(made["x"], np.arange(17) / 1.5)
+    late = columns | {"stamp.nanosec": np.where(np.arange(12) == 11, ns % 10**9 + 10**9, ns % 10**9)}
+    with pytest.raises(Refused, match="999,999,999"):
+        resampled(late, duplicates="last")
+
+
+def test_new_times_that_are_the_same_whole_number_are_refused(tmp_path):
+    source = write(tmp_path / "in.parquet", SINCE_1970 + np.arange(20))
+    with pytest.raises(Refused, match="the same whole numbers of 1000000000 ns; needed a lower --hz"):
+        resampled(source, hz=2)
+    assert resampled(source, hz=0.5)[0].num_rows == 10
+
+
+def test_warnings_of_times_are_those_of_every_door(tmp_path):
+    text = np.array([f"2024-03-01 12:00:0{i}" for i in range(9)], "S19")
+    tmaops.dataset.resample(h5(tmp_path / "in.h5", text), tmp_path / "out.h5", hz=2, workers=1)
+    report = tmaops.dataset.resample(
+        h5(tmp_path / "two.h5", np.arange(9.0), time=np.arange(9.0)), tmp_path / "two_out.h5", hz=2, workers=1
+    )
+    assert "[other_time_name]" in report.warnings[0]
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "again.h5", hz=2, workers=1)
+    assert "no zone" in report.warnings[0]
