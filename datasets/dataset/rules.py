@@ -355,8 +355,9 @@ def _look_for_jumps(name: str, values: np.ndarray, rule: Rule, episodes: Episode
     """Adds the linear channels of a column (S, channels) to `jumps` that the library takes for angles by these values."""
     if values.dtype.kind != "f" or "asked for" in rule.why:
         return
-    spans = np.fmax.reduce(values) - np.fmin.reduce(values)
-    steps = np.fmax.reduce(np.abs(np.diff(values, axis=0)), initial=0)
+    with np.errstate(invalid="ignore"):  # of infinities
+        spans = np.fmax.reduce(values) - np.fmin.reduce(values)
+        steps = np.fmax.reduce(np.abs(np.diff(values, axis=0)), initial=0)
     if not ((3 < spans) & (spans < 361) & (2 * steps > spans)).any():  # the library has the rule
         return
     known, offsets = Known(name, "", values.shape[1], values), np.append(0, np.cumsum(episodes.rows))
