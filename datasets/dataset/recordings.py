@@ -69,9 +69,8 @@ class Recordings(Format):
                     for column, data in stream.columns.items():
                         if stream.latched:
                             count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
-                            held.setdefault(
-                                column, Rule((Part(0, channels_of(data) or 1, "previous"),), f"held: {count}")
-                            )
+                            part = Part(0, channels_of(data) or 1, "previous")
+                            held.setdefault(column, Rule((part,), f"held: {count}"))
                         elif column not in known:  # a copy, so that the rest goes
                             known[column] = data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
                             plan.shares[column] = targets.size / stream.times.size

@@ -277,10 +277,6 @@ def _options(
     return made
 
 
-def _notes(found: list[dict[str, str]]) -> list[Note]:
-    return [Note(each["id"], each["text"]) for each in found]
-
-
 class _Memory:
     """Memory of a result as NumPy takes it, which keeps the result."""
 
@@ -383,7 +379,7 @@ class Rules:
         self.time: dict[str, Any] = self.report["time"]
         self.columns: list[dict[str, Any]] = self.report["columns"]
         self.quaternions: list[dict[str, str]] = self.report["quaternions"]
-        self.notes, self.warnings = _notes(self.report["notes"]), _notes(self.report["warnings"])
+        self.notes, self.warnings = ([Note(**each) for each in self.report[key]] for key in ("notes", "warnings"))
 
     def resample(self, given: Sequence[Given], **options: Any) -> Result:
         """The columns at other times: `hz`, `times` (a Given) with `target_offsets`, or `like`; `offsets` of packed episodes."""
