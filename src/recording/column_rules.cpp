@@ -15,7 +15,8 @@ namespace {
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_separator(char c) { return c == '.' || c == '_' || c == '/' || c == '-' || c == ' ' || c == ':'; }
 
-/// The words of a name in lower case: "robot0_eef_quat" is robot0, eef, quat; "vehicleYaw" is vehicle, yaw.
+/// The words of a name in lower case: "robot0_eef_quat" is robot0, eef, quat; "vehicleYaw" is vehicle, yaw;
+/// and "/reward.data", of a message with one value, reward.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -23,7 +24,7 @@ std::vector<std::string> words_of(std::string_view name) {
     if ((is_separator(name[i]) || hump) && !words.back().empty()) words.emplace_back();
     if (!is_separator(name[i])) words.back() += lower_case(name.substr(i, 1));
   }
-  if (words.back().empty()) words.pop_back();
+  if (words.back().empty() || (words.size() > 1 && words.back() == "data")) words.pop_back();
   return words;
 }
 

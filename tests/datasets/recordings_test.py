@@ -687,3 +687,18 @@ def test_messages_of_several_frames_in_one_topic_are_said_and_vectors_of_json_ar
     assert warning.endswith("messages of /pose are of several frames, which its columns mix: map, odom")
     np.testing.assert_allclose(numbers(table, "/json.position.x"), np.arange(99) / 2, atol=1e-6)
     assert table["/json.pixel.x"].to_pylist()[:4] == [0, 0, 1, 1]
+
+
+def test_messages_with_one_value_have_the_rule_of_their_topic(tmp_path):
+    flag = recorded.ROS2.types["std_msgs/msg/Bool"]
+    times = [BASE + i * 10**8 for i in range(31)]
+    yaw = (np.arange(31) * 0.3 + np.pi) % (2 * np.pi) - np.pi
+    rows = [(f"/{n}", t, m) for i, t in enumerate(times) for n, m in (("done", flag(i == 7)), ("yaw", number(yaw[i])))]
+    rows += [("/arm/reward", t, number(i in (7, 8))) for i, t in enumerate(times)]
+    recorded.write_mcap(tmp_path / "in.mcap", rows)
+    report = tmaops.dataset.resample(tmp_path / "in.mcap", tmp_path / "out.parquet", hz=3, workers=1)
+    modes = {name: rule.split(" (")[0] for name, rule in report.columns.items()}
+    assert modes == {"/done.data": "any", "/arm/reward.data": "sum", "/yaw.data": "angle:rad"}
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert sum(table["/done.data"].to_pylist()) == 1
+    assert sum(table["/arm/reward.data"].to_pylist()) == pytest.approx(2)
