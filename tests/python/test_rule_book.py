@@ -495,7 +495,8 @@ def test_sums_of_whole_numbers_carry_nothing_into_another_episode():
 def test_true_and_false_in_a_text_file_are_booleans(words, tmp_path):
     truths = np.arange(ROWS) == 3
     text = "t,done,open,word\n" + "".join(
-        f"{t},{words.split()[not a]},{words.split()[a]},{'true' if a else 'no'}\n" for t, a in zip(TIMES, truths.tolist())
+        f"{t},{words.split()[not a]},{words.split()[a]},{'true' if a else 'no'}\n"
+        for t, a in zip(TIMES, truths.tolist())
     )
     (tmp_path / "in.csv").write_text(text)
     said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 2})
