@@ -107,6 +107,8 @@ def _layout(
 
 def _from_numpy(where: str, array: Any) -> Array:
     dtype = array.dtype
+    if type(array).__name__ == "MaskedArray":
+        raise invalid_value(where, "a masked array", "one without a mask, as its filled() gives")
     name, kind = _numpy_type(dtype)
     if kind is None and dtype.kind == "M" and dtype.str.endswith("[ns]"):  # datetime64[ns] is i64 nanoseconds
         array = array.view("int64")

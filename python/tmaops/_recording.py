@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, NamedTuple
 
-from tmaops._errors import invalid_type
+from tmaops._errors import invalid_type, invalid_value
 from tmaops._library import check, encoded, library
 
 
@@ -154,6 +154,8 @@ def column(
 
     `kind` is b"bf16" where the array has the bits of such numbers under another type.
     """
+    if hasattr(values, "mask"):
+        raise invalid_value(f"column '{name}'", "a masked array", "one without a mask: filled(nan) has missing numbers")
     if not values.flags.c_contiguous:
         values = values.copy()
     kind = kind or type_of(values.dtype)

@@ -19,7 +19,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": torch.nn.functional.silu,
 }
 
-
 # What locations and weights are made of.
 STEPS = ("sampling_locations", "attention_weights", "reference_points")
 

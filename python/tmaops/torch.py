@@ -282,11 +282,8 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
     torch.library.register_vmap(f"tmaops::{name}", functools.partial(_vmap_rule, name))
 
 
-def _no_second_order(name: str) -> Callable:
-    def refuse(ctx: object, *grads: Tensor) -> None:
-        raise NotImplementedError(f"tmaops::{name} has no gradient: the gradients of tmaops are those of first order")
-
-    return refuse
+def _no_second_order(name: str, ctx: object, *grads: Tensor) -> None:
+    raise NotImplementedError(f"tmaops::{name} has no gradient: the gradients of tmaops are those of first order")
 
 
 # Which arguments of an operator have the batch in front, with the rank of one call.
@@ -832,7 +829,7 @@ _register_autograd("ms_deform_attn", _attention_gradient)
 _register_autograd("resample", _resample_gradient, _kept_of_resample)
 _register_autograd("gemm", _gemm_gradient)
 for _name in ("ms_deform_attn_backward", "resample_backward"):
-    _register_autograd(_name, _no_second_order(_name), lambda arguments: ())
+    _register_autograd(_name, functools.partial(_no_second_order, _name), lambda arguments: ())
 
 
 def _flops(name: str, *arguments: Any, out_shape: Any, **given: Any) -> int:

@@ -26,6 +26,18 @@ def test_an_array_with_dlpack_alone_is_read_and_written():
     np.testing.assert_array_equal(out, a @ a.T)
 
 
+def test_the_mask_of_an_array_is_not_passed_over():
+    masked, times = np.ma.masked_equal([0.0, 99.0, 2.0], 99), np.arange(3.0)
+    for call in (
+        lambda: tmaops.gemm(masked[None], np.ones((3, 2))),
+        lambda: tmaops.resample(masked, times, times),
+        lambda: tmaops.resample({"t": times, "x": masked}, hz=1),
+    ):
+        with pytest.raises(tmaops.InvalidValue, match="masked array"):
+            call()
+    assert np.isnan(tmaops.resample({"t": times, "x": masked.filled(np.nan)}, hz=1)["x"][1])
+
+
 @pytest.fixture
 def jax():
     """With new arrays on the host."""
