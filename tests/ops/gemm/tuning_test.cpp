@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kTable =
     "schema: 1\n"
     "choices:\n"
-    "  - {gpu: NVIDIA H200, case: RC 4096, dtype: f16, variant: wgmma_specialized/128x256, us: 190.5}\n"
+    "  - {gpu: NVIDIA H200, case: RC 4096, dtype: f16, variant: wgmma_specialized/128x128, us: 190.5}\n"
     "  - {gpu: NVIDIA H100, case: RC 4096, dtype: f16, variant: wgmma_tma/128x128, us: 230}\n"
     "\n"
     "  # two operators, one line each\n"
@@ -154,7 +154,7 @@ TEST_F(GemmTuningChoice, what_was_measured_goes_before_the_model) {
   const Problem known = product(4096, 4096, 4096);
   const Choice choice = select(known, h200(), "", path);
   EXPECT_EQ(choice.variant->name, "wgmma_specialized");
-  EXPECT_EQ(choice.config.text(), "128x256");
+  EXPECT_EQ(choice.config.text(), "128x128");
   EXPECT_NE(select(known, h200(), "", "off").variant->name, "wgmma_specialized");
   EXPECT_EQ(select(known, h200(), "wgmma_cp_async", path).variant->name, "wgmma_cp_async") << "a name goes first";
   DeviceInfo other = h200();
