@@ -360,11 +360,13 @@ WHOLE = {
     "rf_detr": _default("RfDetrForObjectDetection", "RfDetrConfig"),
     "mask2former": _default("Mask2FormerForUniversalSegmentation", "Mask2FormerConfig"),
     "mm_grounding_dino": _default("MMGroundingDinoForObjectDetection", "MMGroundingDinoConfig"),
-    "lw_detr": _default("LwDetrForObjectDetection", "LwDetrConfig", projector_scale_factors=[1.0]),
+    "lw_detr": _default("LwDetrForObjectDetection", "LwDetrConfig", projector_scale_factors=[1.0], num_queries=100),
     "deimv2": _default("Deimv2ForObjectDetection", "Deimv2Config"),
-    "oneformer": _default("OneFormerForUniversalSegmentation", "OneFormerConfig"),
+    "oneformer": _default("OneFormerForUniversalSegmentation", "OneFormerConfig", task_seq_len=7),
     "omdet_turbo": _whole_omdet_turbo,
-    "pp_doclayout_v2": _default("PPDocLayoutV2ForObjectDetection", "PPDocLayoutV2Config"),
+    "pp_doclayout_v2": _default(
+        "PPDocLayoutV2ForObjectDetection", "PPDocLayoutV2Config", class_thresholds=[0.5] * 2, class_order=[0, 1]
+    ),
     "pp_doclayout_v3": _default("PPDocLayoutV3ForObjectDetection", "PPDocLayoutV3Config"),
     "pp_doclayout_v4": _default("PPDocLayoutV4ForObjectDetection", "PPDocLayoutV4Config"),
 }
