@@ -677,6 +677,36 @@ TEST(executor_rules, global_race) {
   expect_nothing(run([] { return global_race_kernel<Kernel::right>; }));
 }
 
+/// A lock that warps of several blocks take by turns.
+__global__ void locked_kernel(unsigned* lock, std::uint32_t* sum) {
+  if (threadIdx.x % 32 != 0) return;
+  while (atomicCAS(lock, 0u, 1u) != 0) {
+  }
+  __threadfence();
+  *sum += 1;
+  __threadfence();
+  atomicExch(lock, 0u);
+}
+__global__ void atomics_kernel(unsigned* to) {
+  atomicOr(to, 1u << threadIdx.x);
+  atomicXor(to + 1, 3u);
+  atomicAnd(to + 2, ~(1u << threadIdx.x));
+  atomicSub(to + 3, 2u);
+  atomicInc(to + 4, 9u);
+  atomicDec(to + 5, 9u);
+}
+TEST(executor, has_the_atomic_operations) {
+  const Words lock;
+  const Words sum;
+  expect_nothing(findings_of<locked_kernel>({.grid = 3, .block = 64}, lock.get(), sum.get()));
+  EXPECT_EQ(sum.get()[0], 6u * 16) << "16 runs of six warps";
+  const Words to;
+  launch_kernel<atomics_kernel>("test", {.block = 16}, nullptr, to.get());
+  expect_nothing(take_findings());
+  EXPECT_EQ(std::vector<std::uint32_t>(to.get(), to.get() + 6),
+            (std::vector<std::uint32_t>{0xffff, 1, 0, 0xffffffe3, 0, 9}));
+}
+
 /// A shuffle between two accesses to shared memory: the hardware's order, which PTX does not promise.
 __global__ void shuffled_kernel(std::uint32_t* to) {
   auto& word = device::block_shared<std::uint32_t>();

@@ -166,6 +166,32 @@ TMAOPS_ATOMICS(unsigned long long)
 TMAOPS_ATOMICS(float)
 TMAOPS_ATOMICS(double)
 #undef TMAOPS_ATOMICS
+#define TMAOPS_INTEGER_ATOMICS(T)                                                                 \
+  __forceinline__ T atomicSub(T* at, T value) {                                                   \
+    return tmaops::executor::atomically(at, [=](T old) { return old - value; });                  \
+  }                                                                                               \
+  __forceinline__ T atomicAnd(T* at, T value) {                                                   \
+    return tmaops::executor::atomically(at, [=](T old) { return old & value; });                  \
+  }                                                                                               \
+  __forceinline__ T atomicOr(T* at, T value) {                                                    \
+    return tmaops::executor::atomically(at, [=](T old) { return old | value; });                  \
+  }                                                                                               \
+  __forceinline__ T atomicXor(T* at, T value) {                                                   \
+    return tmaops::executor::atomically(at, [=](T old) { return old ^ value; });                  \
+  }                                                                                               \
+  __forceinline__ T atomicCAS(T* at, T compare, T value) {                                        \
+    return tmaops::executor::atomically(at, [=](T old) { return old == compare ? value : old; }); \
+  }
+TMAOPS_INTEGER_ATOMICS(int)
+TMAOPS_INTEGER_ATOMICS(unsigned)
+TMAOPS_INTEGER_ATOMICS(unsigned long long)
+#undef TMAOPS_INTEGER_ATOMICS
+__forceinline__ unsigned atomicInc(unsigned* at, unsigned most) {
+  return tmaops::executor::atomically(at, [=](unsigned old) { return old >= most ? 0 : old + 1; });
+}
+__forceinline__ unsigned atomicDec(unsigned* at, unsigned most) {
+  return tmaops::executor::atomically(at, [=](unsigned old) { return old == 0 || old > most ? most : old - 1; });
+}
 
 // --- integers and bits ----------------------------------------------------------------------------------------------
 __forceinline__ float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
