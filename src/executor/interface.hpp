@@ -56,7 +56,8 @@ void wait_barrier(void* barrier, std::uint32_t parity, const char* what, int sta
 void fence_async();
 
 // --- asynchronous copies --------------------------------------------------------------------------------------------
-/// `blocks`: bit 16 and a bit for each block of the cluster that receives the box; 0 stands for this one alone.
+inline constexpr unsigned kMulticast = 1u << 16;
+/// `blocks`: kMulticast and a bit for each block of the cluster that receives the box; 0 stands for this one alone.
 void tensor_load(void* to, const void* map, const std::int32_t* at, int rank, void* barrier, unsigned blocks);
 void tensor_store(const void* map, const std::int32_t* at, int rank, const void* from);
 void tensor_prefetch(const void* map, int rank);

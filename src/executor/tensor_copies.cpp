@@ -227,7 +227,7 @@ void load(void* to, const Tensor& tensor, const Coordinates& coordinates, void* 
   const Place signal = shared_operand(barrier, 8, kLoads, place);
   const std::int64_t first = std::max<std::int64_t>(0, coordinates[0]);
   const std::int64_t last = std::min(tensor.spec.dims[0], coordinates[0] + tensor.layout.loaded[0]);
-  const unsigned receivers = blocks & 0xffffu;
+  const unsigned receivers = blocks & ~kMulticast;
   if (blocks != 0 && (receivers == 0 || receivers >> launch->cluster != 0))
     stop(Rule::collective,
          "a multicast to " + std::string(receivers == 0 ? "none" : "more") + " of the " +

@@ -17,7 +17,7 @@ template <int rank>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map, const std::int32_t (&at)[rank],
                                                       Barrier& barrier, std::uint16_t blocks) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  executor::tensor_load(to, map, at, rank, &barrier, 1u << 16 | blocks);
+  executor::tensor_load(to, map, at, rank, &barrier, executor::kMulticast | blocks);
 }
 
 template <int rank>
@@ -31,7 +31,7 @@ template <int rank>
 __device__ __forceinline__ void tensor_load_multicast(void* to, const void* map, const std::int32_t (&at)[rank],
                                                       Barrier& barrier, std::uint16_t blocks, CacheHint) {
   static_assert(rank >= 1 && rank <= 5, "a tensor map has 1 to 5 dimensions");
-  executor::tensor_load(to, map, at, rank, &barrier, 1u << 16 | blocks);
+  executor::tensor_load(to, map, at, rank, &barrier, executor::kMulticast | blocks);
 }
 
 template <int rank>
