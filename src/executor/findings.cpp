@@ -7,19 +7,11 @@
 #include <tuple>
 
 #include "core/fail.hpp"
+#include "executor/rules.hpp"
 #include "executor/state.hpp"
 
 namespace tmaops::executor {
 namespace {
-
-struct RuleText {
-  std::string_view id, text;
-};
-constexpr RuleText kRules[] = {
-#define TMAOPS_RULE(id, text) {#id, text},
-#include "executor/rules.def"
-#undef TMAOPS_RULE
-};
 
 [[noreturn]] void refuse(const char* variable, const char* got, const char* needed) {
   std::fprintf(stderr, "%s: got '%s', needed %s\n", variable, got, needed);
@@ -55,7 +47,6 @@ Schedule schedule_now = Schedule::random;
 }  // namespace
 
 std::string_view to_string(Rule rule) { return kRules[static_cast<std::size_t>(rule)].id; }
-std::string_view text_of(Rule rule) { return kRules[static_cast<std::size_t>(rule)].text; }
 
 std::string_view to_string(Schedule schedule) {
   switch (schedule) {

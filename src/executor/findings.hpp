@@ -15,8 +15,6 @@ enum class Rule : std::uint8_t {
 };
 /// "race".
 std::string_view to_string(Rule rule);
-/// The rule in one sentence.
-std::string_view text_of(Rule rule);
 
 /// Which thread or copy goes on where several can.
 enum class Schedule : std::uint8_t {

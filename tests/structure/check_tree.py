@@ -10,7 +10,7 @@ offers -> core: what a wing offers to others, declared there and defined in the 
 recording -> core and, of the operators, resample's public interface and the names of its options;
 ops -> device (CUDA files only), tma, core; device -> nothing; tma -> core. One operator never includes another.
 A wing includes the product, never another wing; the product includes no wing:
-tool: cli -> io, and io -> recording; study -> ops, device (CUDA files only);
+tool: cli -> io, executor (the words of its rules), and io -> recording; study -> ops, device (CUDA files only);
 measure: commands -> bench, probe, config, executor; bench -> config, ops; probe -> device (CUDA files only). All of them -> offers, tma, core.
 The executor's twins of the device layer declare what the layer declares.
 """
@@ -35,7 +35,7 @@ ALLOWED = {
     "probe": {"probe", "tma", "core"},
     "commands": {"commands", "bench", "probe", "config", "executor", "offers", "ops", "tma", "core"},
     "executor": {"executor", "device", "tma", "core"},
-    "cli": {"cli", "io", "offers", "recording", "ops", "tma", "core"},
+    "cli": {"cli", "io", "offers", "recording", "ops", "executor", "tma", "core"},
 }
 ROOMS = ("gemm", "ms_deform_attn", "resample", "tile_load")
 TOPS = ("src", "include", "tool", "measure", "study")

@@ -10,6 +10,7 @@
 #include "cli/cuda_results.hpp"
 #include "cli/parser_words.hpp"
 #include "core/spelling.hpp"
+#include "executor/rules.hpp"
 #include "offers/console.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/registry.hpp"
@@ -24,13 +25,11 @@ std::vector<std::string> arguments_of(const std::string& command) {
   if (command == "completion") words = {"bash", "zsh", "fish"};
   if (command == "list")
     for (const std::string_view name : operators()) words.emplace_back(name);
-  if (command == "explain")
-    for (const ErrorPage& page : error_catalogue()) {
-      words.emplace_back(page.number);
-      words.emplace_back(page.name);
-    }
   if (command == "explain") {
+    for (const ErrorPage& page : error_catalogue())
+      words.insert(words.end(), {std::string(page.number), std::string(page.name)});
     for (const tma::Rule& rule : tma::rules()) words.emplace_back(rule.id);
+    for (const executor::RulePage& rule : executor::kRules) words.emplace_back(rule.id);
     for (const CudaResult& result : cuda_results())
       for (const std::string_view name : {result.driver, result.runtime})
         if (!name.empty()) words.emplace_back(name);

@@ -1,5 +1,5 @@
 // `tmaops explain E012`: the page of an error; without an argument the whole catalogue. It knows the rules of tensor
-// maps and CUDA's results by name too.
+// maps and of the executor, and CUDA's results, by name too.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +12,7 @@
 #include "cli/cuda_results.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
+#include "executor/rules.hpp"
 #include "offers/console.hpp"
 #include "tmaops/error.hpp"
 #include "tmaops/tensor_map.hpp"
@@ -54,6 +55,8 @@ std::optional<OtherPage> find_other_page(const std::string& name) {
                         {"driver", std::string(to_string(rule.driver))},
                         {"source", std::string(rule.source)}},
                        std::string(rule.text) + ". `tmaops tensormap` checks it; docs/tma.md explains it."};
+  for (const executor::RulePage& rule : executor::kRules)
+    if (rule.id == name) return OtherPage{"rule " + name, {{"source", "docs/executor.md"}}, std::string(rule.text)};
   if (const CudaResult* result = find_cuda_result(name))
     return OtherPage{name, {{"number", std::to_string(result->number)}}, std::string(result->cause)};
   return std::nullopt;
@@ -80,6 +83,7 @@ const ErrorPage& find_page(const std::string& code) {
     names.push_back(page.name);
   }
   for (const tma::Rule& rule : tma::rules()) names.push_back(rule.id);
+  for (const executor::RulePage& rule : executor::kRules) names.push_back(rule.id);
   for (const CudaResult& result : cuda_results()) names.insert(names.end(), {result.driver, result.runtime});
   const std::string hint = did_you_mean(code, names);
   fail(ErrorCode::usage, "explain: CODE", "'" + code + "'",
@@ -117,8 +121,8 @@ int explain(const Globals& globals, const std::string& code) {
 
 void add_explain_command(CLI::App& app, Globals& globals) {
   auto code = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("explain", "Explain an error, a rule of tensor maps or a result of CUDA, or list all errors");
+  CLI::App* command = app.add_subcommand(
+      "explain", "Explain an error, a rule of tensor maps or the executor, or a result of CUDA; or list all errors");
   command->add_option("CODE", *code, "Number (E012) or name (dtype_mismatch, box_inner_16, CUDA_ERROR_INVALID_VALUE)");
   set_run(*command, globals, [&globals, code] { return explain(globals, *code); });
 }

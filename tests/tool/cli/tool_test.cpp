@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 
+#include "executor/rules.hpp"
 #include "support/scratch.hpp"
 #include "tmaops/tensor_map.hpp"
 
@@ -93,6 +96,24 @@ TEST(Explain, knows_every_rule_of_tensor_maps_and_every_result_of_cuda_in_the_do
   const ToolResult wrong = run_tool({"explain", "box_inner_61"});
   EXPECT_EQ(wrong.exit_code, 2);
   expect_text(wrong.err, "'box_inner_61'", "Did you mean 'box_inner_16'?");
+}
+
+TEST(Explain, knows_every_rule_of_the_executor_in_the_words_of_the_document) {
+  std::istringstream document(read_all(TMAOPS_SOURCE_DIR "/docs/executor.md"));
+  std::string line;
+  while (std::getline(document, line) && line != "| rule | what it says |") {
+  }
+  std::getline(document, line);
+  std::size_t rows = 0;
+  for (; std::getline(document, line) && line.starts_with("| `"); ++rows) {
+    const std::string name = line.substr(3, line.find('`', 3) - 3);
+    std::string words = line.substr(line.find(" | ") + 3);
+    words.resize(words.size() - 2);
+    words =
+        std::regex_replace(std::regex_replace(words, std::regex("`"), ""), std::regex(R"(\[(\w+)\]\([^)]*\))"), "$1");
+    expect_text(run_tool({"explain", name}, {{"COLUMNS", "1000"}}).out, "rule " + name, words, "docs/executor.md");
+  }
+  EXPECT_EQ(rows, std::size(executor::kRules));
 }
 
 TEST(Explain, lists_everything_without_argument) {
