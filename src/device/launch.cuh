@@ -1,5 +1,5 @@
-// Launching a kernel from a program of one's own, as <<<>>> does, with clusters. Variants add kernels to a Work
-// instead.
+// Launching a kernel from a program of one's own, as <<<>>> does, with clusters and dependent launches. Variants add
+// kernels to a Work instead.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,6 +15,7 @@ struct Launch {
   unsigned cluster = 1;          // blocks per cluster along x; grid.x is a multiple
   std::size_t shared_bytes = 0;  // of dynamic_shared()
   cudaStream_t stream = nullptr;
+  bool dependent = false;  // may begin before the kernel in front of it has ended: see wait_for_previous_kernel()
 };
 
 /// launch(kernel, {.grid = 12, .block = 128}, arguments...). What a kernel does wrong, cudaDeviceSynchronize() returns;
@@ -25,17 +26,17 @@ cudaError_t launch(void (*kernel)(Parameter...), const Launch& how, Given&&... g
   const cudaError_t status =
       cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared_bytes));
   if (status != cudaSuccess) return status;
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = how.cluster;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = how.grid;
-  config.blockDim = how.block;
-  config.dynamicSmemBytes = how.shared_bytes;
-  config.stream = how.stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {how.cluster, 1, 1};
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config{.gridDim = how.grid,
+                                  .blockDim = how.block,
+                                  .dynamicSmemBytes = how.shared_bytes,
+                                  .stream = how.stream,
+                                  .attrs = attributes,
+                                  .numAttrs = how.dependent ? 2U : 1U};
   const auto call = [&](Parameter... parameter) {
     void* addresses[] = {&parameter...};
     return cudaLaunchKernelExC(&config, function, addresses);

@@ -64,6 +64,7 @@ std::unordered_map<std::uintptr_t, Atomic> atomics;
 std::uint32_t kernels_begun = 0;  // of the process
 /// The first launch that may still run when a dependent one begins. Behind the last one: none.
 std::uint32_t first_open = 1;
+bool knows_steps_of_host = false;
 
 bool has_waited() {
   if (self->has_waited_for_kernels) return true;
@@ -73,14 +74,14 @@ bool has_waited() {
   return self->has_waited_for_kernels;
 }
 
-/// What the host brought counts as the work of a kernel before: in a user's program it may be.
+/// What the host brought to a call of the library counts as the work of a kernel before: in a user's program it may be.
 void check_dependence(std::uintptr_t begin, std::uintptr_t end, const GlobalAccess& access) {
   const bool may_use = !launch->dependent || has_waited();
   for (std::uintptr_t at = begin / kWordBytes * kWordBytes; at < end; at += kWordBytes) {
     Word& word = words[at];
     const auto used_by_open = [&](std::uint32_t number) { return number >= first_open && number < kernels_begun; };
-    const bool meets =
-        word.written_in == 0 || used_by_open(word.written_in) || (access.writes && used_by_open(word.read_in));
+    const bool meets = (word.written_in == 0 && !knows_steps_of_host) || used_by_open(word.written_in) ||
+                       (access.writes && used_by_open(word.read_in));
     if (!may_use && meets) {
       report(
           Rule::not_waited_for_kernel,
@@ -157,7 +158,17 @@ void begin_kernel() {
   if (!launch->dependent) first_open = kernels_begun;
 }
 
+// A kernel behind this one begins when each of its blocks has let it or has ended.
+void end_kernel() {
+  if (launch->others_ended) first_open = kernels_begun;
+}
+
 void forget_kernels() { first_open = kernels_begun + 1; }
+
+void know_steps_of_host() { knows_steps_of_host = true; }
+void host_step() {
+  if (knows_steps_of_host) forget_kernels();
+}
 
 void note_memset(const void* pointer, std::size_t bytes) {
   forget_kernels();
@@ -198,8 +209,14 @@ void order_global_atomic(const void* pointer) {
 void wait_for_previous_kernel() {
   const Entry entry;
   self->has_waited_for_kernels = true;
+  if (!self->block->lets_next_start) launch->others_ended = true;
   launch->waits_for_kernels.emplace_back(self->agent, self->now());
   self->tick();
+}
+
+void let_next_kernel_start() {
+  const Entry entry;
+  self->block->lets_next_start = true;
 }
 
 }  // namespace tmaops::executor

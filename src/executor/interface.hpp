@@ -85,6 +85,7 @@ void store_matrices(void* row, const std::uint32_t* from, bool transposed);
 struct ProgramLaunch {
   unsigned grid[3], block[3], cluster;
   std::size_t shared_bytes;
+  bool dependent;
 };
 /// Runs a kernel, `call` for each thread, and prints the rules that it breaks to stderr. Whether it keeps all of them.
 /// TMAOPS_EXECUTOR_SEED and TMAOPS_EXECUTOR_SCHEDULE choose the run.
@@ -96,6 +97,7 @@ void thread_fence();
 /// Checks an atomic operation on these bytes. The operation itself follows, before any other thread runs.
 void atomic_access(const void* at, std::size_t bytes);
 void wait_for_previous_kernel();
+void let_next_kernel_start();
 std::int64_t cycles();
 [[noreturn]] void trap();
 

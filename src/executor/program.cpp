@@ -14,7 +14,9 @@ bool run_program_kernel(const ProgramLaunch& how, void (*call)(const void* kerne
   const LaunchShape shape{.grid = {how.grid[0], how.grid[1], how.grid[2]},
                           .block = {how.block[0], how.block[1], how.block[2]},
                           .shared_bytes = static_cast<int>(how.shared_bytes),
-                          .cluster = how.cluster};
+                          .cluster = how.cluster,
+                          .dependent = how.dependent};
+  know_steps_of_host();
   run(program_invocation_short_name, shape, [=] { call(kernel, parameters); });
   const std::vector<Finding> findings = take_findings();
   for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", to_text(finding).c_str());

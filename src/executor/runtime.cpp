@@ -8,6 +8,7 @@
 #include "executor/state.hpp"
 
 using tmaops::executor::allocate;
+using tmaops::executor::host_step;
 using tmaops::executor::release;
 
 extern "C" {
@@ -43,10 +44,15 @@ cudaError_t CUDARTAPI cudaFree(void* memory) {
   return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaMemset(void* to, int byte, std::size_t bytes) {
+  host_step();
   std::memset(to, byte, bytes);
   return cudaSuccess;
 }
+cudaError_t CUDARTAPI cudaMemsetAsync(void* to, int byte, std::size_t bytes, cudaStream_t) {
+  return cudaMemset(to, byte, bytes);
+}
 cudaError_t CUDARTAPI cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  host_step();
   std::memcpy(to, from, bytes);
   if (kind == cudaMemcpyHostToDevice) tmaops::executor::written_by_host(to, bytes);
   return cudaSuccess;
@@ -55,7 +61,10 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, std::size_t by
                                       cudaStream_t) {
   return cudaMemcpy(to, from, bytes, kind);
 }
-cudaError_t CUDARTAPI cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaDeviceSynchronize() {
+  host_step();
+  return cudaSuccess;
+}
 cudaError_t CUDARTAPI cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t) {
   return cudaMalloc(memory, bytes);
 }
@@ -66,7 +75,7 @@ cudaError_t CUDARTAPI cudaStreamCreate(cudaStream_t* stream) {
 }
 cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 cudaError_t CUDARTAPI cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 cudaError_t CUDARTAPI cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 cudaError_t CUDARTAPI cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t call, void* with) {
   call(with);

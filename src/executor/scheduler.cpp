@@ -132,6 +132,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.named = {};
   block.warps.assign((threads + 31) / 32, {});
   block.live = static_cast<int>(threads);
+  block.lets_next_start = false;
   std::memset(block.window + kReservedBytes, 0xCD, l.fixed_end - kReservedBytes);
 }
 
@@ -341,6 +342,7 @@ void run(std::string_view where, const LaunchShape& shape, std::function<void()>
     for (unsigned y = 0; y < l.grid.y; ++y)
       for (unsigned x = 0; x < l.grid.x && !l.stopped; x += static_cast<unsigned>(l.cluster), ++l.cluster_number)
         run_cluster({x, y, z});
+  end_kernel();
   launch = nullptr;
   self = nullptr;
 }

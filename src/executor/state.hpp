@@ -174,6 +174,7 @@ struct Block {
   std::map<std::uint32_t, Clocks> atomics;                  // what was released at an address
   std::map<Agent, std::pair<Clock, const void*>> arrivals;  // the last one of each thread of another block
   int live = 0;                                             // threads that have not ended
+  bool lets_next_start = false;
 };
 
 /// A copy under way, which the scheduler lets read and write at steps of its own choice.
@@ -224,6 +225,7 @@ struct Launch {
   std::size_t starved_warp = 0;
   bool dependent = false;
   std::vector<std::pair<Agent, Clock>> waits_for_kernels;  // by threads of the cluster
+  bool others_ended = false;                               // the kernels before this one, for those behind it
   std::uint32_t cluster_number = 0;                        // in the grid
   std::vector<bool> clusters_seen;                         // that come before this one, by their number
   std::int64_t steps = 0;
@@ -341,6 +343,12 @@ void forget_kernels();
 /// A step between kernels, which waits for those before it.
 void note_memset(const void* pointer, std::size_t bytes);
 void written_by_host(const void* pointer, std::size_t bytes);
+/// The host is a program's of one's own, which waits for its copies: see host_step(). Else its data may be a kernel's.
+void know_steps_of_host();
+/// A copy, a memset or a wait of the host: a launch behind it waits for all kernels before it.
+void host_step();
+/// The kernel that runs has ended.
+void end_kernel();
 void note_global(const void* pointer, std::size_t bytes, const GlobalAccess& access);
 void order_global_atomic(const void* pointer);
 

@@ -652,6 +652,34 @@ TEST(executor_rules, not_waited_for_kernel) {
   expect_nothing(run(dependent_kernel<Kernel::broken>, false));
 }
 
+/// What a kernel before the last one did has ended where the last one waited for it before it let the next one start.
+template <Kernel which>
+__global__ void middle_kernel(std::uint32_t* to) {
+  if (which == Kernel::broken) device::let_next_kernel_start();
+  device::wait_for_previous_kernel();
+  if (which == Kernel::right) device::let_next_kernel_start();
+  to[threadIdx.x] = 1;
+}
+TEST(executor_rules, not_waited_for_kernel_before_the_last) {
+  const Words from, between, to;
+  const auto run = [&](auto* middle) {
+    Work work({"test"}, {DeviceType::cuda, 0});
+    LaunchShape dependent = kBlock;
+    dependent.dependent = true;
+    for (const Words* words : {&from, &to}) work.add(first_kernel<Kernel::right>, kBlock, words->get());
+    work.add(middle, dependent, between.get());
+    work.add(dependent_kernel<Kernel::broken>, dependent, from.get(), to.get());
+    try {
+      work.run(nullptr);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kernel_breaks_rule);
+    }
+    return take_findings();
+  };
+  expect_rule(run(middle_kernel<Kernel::broken>), Rule::not_waited_for_kernel, "it writes global memory before");
+  expect_nothing(run(middle_kernel<Kernel::right>));
+}
+
 /// The last block adds up what all have stored: the blocks tell each other by an atomic operation between fences.
 template <Kernel which>
 __global__ void global_race_kernel(std::uint32_t* parts, std::uint32_t* count) {

@@ -12,6 +12,7 @@ struct Launch {
   unsigned cluster = 1;
   std::size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
+  bool dependent = false;
 };
 
 template <class Indices, class... Parameter>
@@ -29,10 +30,13 @@ template <class... Parameter, class... Given>
 cudaError_t launch(void (*kernel)(Parameter...), const Launch& how, Given&&... given) {
   const auto call = [&](Parameter... parameter) {
     void* addresses[] = {&parameter...};
-    return executor::run_program_kernel(
-        {{how.grid.x, how.grid.y, how.grid.z}, {how.block.x, how.block.y, how.block.z}, how.cluster, how.shared_bytes},
-        &KernelCall<std::index_sequence_for<Parameter...>, Parameter...>::run, reinterpret_cast<const void*>(kernel),
-        addresses);
+    return executor::run_program_kernel({{how.grid.x, how.grid.y, how.grid.z},
+                                         {how.block.x, how.block.y, how.block.z},
+                                         how.cluster,
+                                         how.shared_bytes,
+                                         how.dependent},
+                                        &KernelCall<std::index_sequence_for<Parameter...>, Parameter...>::run,
+                                        reinterpret_cast<const void*>(kernel), addresses);
   };
   return call(std::forward<Given>(given)...) ? cudaSuccess : cudaErrorLaunchFailure;
 }

@@ -42,6 +42,6 @@ __device__ __forceinline__ void increase_registers() {
 
 __device__ __forceinline__ void wait_for_previous_kernel() { executor::wait_for_previous_kernel(); }
 
-__device__ __forceinline__ void let_next_kernel_start() {}
+__device__ __forceinline__ void let_next_kernel_start() { executor::let_next_kernel_start(); }
 
 }  // namespace tmaops::device
