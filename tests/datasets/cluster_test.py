@@ -1,7 +1,6 @@
 """Ray and datatrove: the same bytes as one machine, also when a node is lost."""
 
 import threading
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
 from lerobot_test import digests
+from stopped import hold, wait_for_files
 from tmaops.dataset import example
 
 
@@ -25,12 +25,14 @@ def whole(source):
     return digests(source.parent / "whole")
 
 
-def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
+def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path, monkeypatch):
     pytest.importorskip("ray")
     import ray
     import tmaops.ray
     from ray.cluster_utils import Cluster
 
+    for name, value in hold(tmp_path).items():
+        monkeypatch.setenv(name, value)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         lost = cluster.add_node(num_cpus=1)
@@ -38,12 +40,9 @@ def test_a_node_that_is_killed_changes_no_byte(source, whole, tmp_path):
         seen = []
 
         def kill():
-            partial = tmp_path / "out.partial"
-            end = time.monotonic() + 120
-            while len(list(partial.glob("data/*/file-*.parquet"))) < 3 and time.monotonic() < end:
-                time.sleep(0.005)
-            seen.append(len(list(partial.glob("data/*/file-*.parquet"))))
+            seen.append(wait_for_files(tmp_path, lambda: not seen))
             cluster.remove_node(lost, allow_graceful=False)
+            (tmp_path / "hold").unlink()
 
         killer = threading.Thread(target=kill)
         killer.start()

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
 from lerobot_test import data_of, digests
-from stopped import run_and_stop
+from stopped import hold, run_and_stop, wait_for_files
 from tmaops.dataset import Refused, example
 
 COMMAND = [sys.executable, "-c", "import sys; from tmaops.dataset.cli import main; sys.exit(main())"]
@@ -202,10 +202,10 @@ def test_a_program_without_a_main_guard_and_with_its_own_path_has_workers(source
 
 def test_ctrl_c_ends_a_run_with_several_workers(source, tmp_path):
     command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "10000", "--workers", "3"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    while not list((tmp_path / "out.partial").glob("data/*/file-*.parquet")):
-        time.sleep(0.01)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=hold(tmp_path))
+    wait_for_files(tmp_path, lambda: process.poll() is None)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the children get it, too
+    (tmp_path / "hold").unlink()  # children end the files that they have begun
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130 and said.strip() == "interrupted; --resume goes on from here"
     assert not workers_of(process.pid) and not list((tmp_path / "out.partial").rglob(".*.tmp"))
@@ -281,11 +281,11 @@ def test_a_refusal_leaves_nothing_and_what_a_killed_run_left_does_not_block_othe
 
 def test_a_run_at_work_is_not_disturbed_by_one_of_other_options(source, tmp_path):
     command = [*COMMAND, "resample", str(source), str(tmp_path / "out"), "--hz", "3000", "--workers", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not list((tmp_path / "out.partial").glob("data/*/file-*.parquet")):
-        time.sleep(0.01)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=hold(tmp_path))
+    wait_for_files(tmp_path, lambda: process.poll() is None)
     with pytest.raises(Refused, match="another input or other options"):
         tmaops.dataset.resample(source, tmp_path / "out", hz=30, workers=1)
+    (tmp_path / "hold").unlink()
     assert process.wait(60) == 0 and (tmp_path / "out").is_dir()
 
 

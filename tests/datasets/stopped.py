@@ -1,7 +1,9 @@
-"""A run of the tool that is stopped in the middle: it waits there until the signal comes."""
+"""Runs that wait in the middle: for a signal, or until a file is gone."""
 
+import os
 import subprocess
 import sys
+import time
 
 PROGRAM = """
 import signal, sys, time
@@ -31,3 +33,36 @@ def run_and_stop(files, arguments, how):
     assert process.stdout.readline() == "waiting\n"
     process.send_signal(how)
     return process.wait(60)
+
+
+#: Of every Python process that begins: files beyond the third wait before they are in their place, while `HOLD` is there.
+HELD = """
+import os, time
+from pathlib import Path
+from tmaops.dataset import job
+digest, hold = job.file_digest, Path(os.environ["HOLD"])
+
+def wait(path):
+    while hold.exists() and len(list(hold.parent.glob("out.partial/data/*/file-*.parquet"))) >= 3:
+        time.sleep(0.01)
+    return digest(path)
+
+job.file_digest = wait
+"""
+
+
+def hold(folder):
+    """The environment of runs into folder/out that wait there while folder/hold exists."""
+    (folder / "hold").touch()
+    (folder / "start").mkdir()
+    (folder / "start" / "sitecustomize.py").write_text(HELD)
+    path = os.pathsep.join([str(folder / "start"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, "HOLD": str(folder / "hold")}
+
+
+def wait_for_files(folder, running):
+    """Waits until three files of a run that is held are in their place. running(): whether it is still at work."""
+    while len(found := list(folder.glob("out.partial/data/*/file-*.parquet"))) < 3:
+        assert running(), "the run ended before it was held"
+        time.sleep(0.01)
+    return len(found)
