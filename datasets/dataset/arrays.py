@@ -17,7 +17,7 @@ from tmaops.dataset.columns import compute_columns
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import RATES, Plan, rate_in
 from tmaops.dataset.options import Options
-from tmaops.dataset.rules import MOST_CHANNELS, Known, Rules, find_time
+from tmaops.dataset.rules import MASK, MOST_CHANNELS, Decided, Known, Rules, decide, find_time
 from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of an array that are in memory at a time
@@ -40,6 +40,14 @@ def known_of(path: str, array: Any, rows: int) -> Known:
     real = array.dtype.kind == "f" and array.dtype.itemsize <= 8 and width > 0
     looked_at = width <= MOST_CHANNELS if real else array.dtype.kind in "iub" and len(array.shape) == 1
     return Known(path, str(array.dtype), width if real else None, native(array[:rows]) if looked_at else None)
+
+
+def check_mask(path: str, decided: Decided) -> None:
+    """Refuses an array that is a mask of rows, as the library knows it by name and values: arrays have no nulls."""
+    own = [each._replace(name=MASK) for each in decided.known if each.name == path and each.values is not None]
+    if own and MASK in decide(own, {}, rows=len(own[0].values)).rules.columns:
+        needed = "a format that can leave rows out (Parquet), or another name, as of a column of values"
+        raise Refused(f"array '{path}'", "a mask of rows that are no samples", needed)
 
 
 def slab_rows(array: Any, targets: int) -> int:
@@ -84,11 +92,8 @@ def read_times(arrays: list[Any], unit: str | None, where: str) -> np.ndarray:
     return clock.stored([pa.chunked_array([as_times(array[()], where)]) for array in arrays], unit, where)
 
 
-def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, what: str) -> Times | None:
-    """The array that holds the times, (S) or (S, 1), as the library finds it by name; None where there is none.
-
-    asked: its name. what: what warnings call it, with {} for the name.
-    """
+def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None) -> Times | None:
+    """The array that holds the times, (S) or (S, 1): `asked`, or what the library finds by name; None where there is none."""
     known = {}
     for name, array in arrays.items():
         if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufM":
@@ -103,12 +108,8 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None, wha
     if (time := find_time(known, asked, unit, said)) is None:
         return None
     name, array = time["name"], arrays[time["name"]]
-    warnings = list(time["warnings"])
-    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
-        coarse = f"holds {array.dtype.name} seconds: their resolution gets coarser with time"
-        warnings.append(f"{what.format(name)} {coarse}")
     names = [name, time["second_name"]] if "second_name" in time else [name]
-    return names, *clock.unit_of(time, as_times(array[:1], name).type), warnings
+    return names, *clock.unit_of(time, as_times(array[:1], name).type), time["warnings"]
 
 
 @dataclass

@@ -246,8 +246,8 @@ class Grid:
         if not rows.all():
             raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
         asked = {"start": self.start, "end": self.end, "align": self.align, "snap": self.snap, "hz": float(self.hz)}
-        asked |= {"offsets": np.append(0, np.cumsum(rows)), "duplicates": self.duplicates}
-        asked |= {"time_unit": "ns", "outside": "hold"}
+        offsets = np.append(0, np.cumsum(rows))
+        asked |= {"offsets": offsets, "duplicates": self.duplicates, "time_unit": "ns", "outside": "hold"}
         try:
             where = None if names[1:] else names[0]
             made = _recording.resample([_recording.column("time", times)], where=where, **asked)

@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 from tmaops.dataset import clock, formats
-from tmaops.dataset.arrays import Clock, Part, known_of, new_rate, read_times, row_bytes, times_among
+from tmaops.dataset.arrays import Clock, Part, check_mask, known_of, new_rate, read_times, row_bytes, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Unit, rate_of, readable
 from tmaops.dataset.options import Options
@@ -89,8 +89,7 @@ class Demonstration(Part):
         asked = options.time_column
         if asked is not None and asked not in datasets:
             return None
-        what = f"dataset '{{}}' of {path or 'the samples'}"
-        if (time := times_among(datasets, asked, options.time_unit, what)) is None:
+        if (time := times_among(datasets, asked, options.time_unit)) is None:
             return None
         names, (unit, how, warnings) = time[0], units.setdefault(path, time[1:])
         where, of = f"{self.where}: {path or '.'}/{names[0]}", f"group '{path}'" if path else "samples"
@@ -205,9 +204,7 @@ class Hdf5(Format):
             plan.episodes += len(kept)
         if plan.units:
             plan.add(decide_of_streams(list(known.values()), options.modes))
-            if MASK in plan.columns and plan.columns[MASK].taken == MASK:
-                needed = "a format that can leave values out (Parquet), or another name"
-                raise Refused(f"dataset '{MASK}'", "a mask of rows that are no samples", needed)
+            check_mask(MASK, plan.decided)
             options.check_streams(sorted(names))
         return plan
 

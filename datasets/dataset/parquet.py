@@ -172,9 +172,6 @@ def _decide(
     layout.time, layout.nanos, layout.input_hz = decided.time["name"], decided.time.get("second_name"), None
     column = clock.plain(flat(first).column(layout.time).drop_null())
     layout.unit, how = clock.unit_of(decided.time, column.type)
-    if column.type in (pa.float16(), pa.float32()):
-        what = f"column '{layout.time}' holds {column.type} seconds: their resolution gets coarser with time"
-        decided = decided._replace(warnings=[what, *decided.warnings])
     layout.style = clock.text_style(column[0].as_py()) if clock.is_text(column.type) and len(column) else "T"
     return decided, f"time: column '{layout.time}' in {layout.unit or 'its own unit'} ({how})"
 

@@ -206,7 +206,13 @@ def decide(
         raise refused from error
     notes = [note.text for note in found.notes if not note.text.startswith("time:")]  # a format says it
     warnings = [f"{note.text} [{note.id}]".replace("--times-array", "--time") for note in found.warnings]
-    return Decided(_rules(known, found, whole), found.time, notes, warnings, known, offsets)
+    rules = _rules(known, found, whole)
+    for name, kind, *_ in known:
+        if name == found.time["name"] and kind in ("float16", "float32"):
+            warnings.append(f"'{name}' holds {kind} seconds: their resolution gets coarser with time [time_coarse]")
+        elif kind.startswith("[(") and rules[name].why != "asked for":
+            warnings.append(f"'{name}' has fields and is not interpolated: an array of each field is [fields_as_rows]")
+    return Decided(rules, found.time, notes, warnings, known, offsets)
 
 
 def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
@@ -222,15 +228,13 @@ def decide_of_streams(known: list[Known], asked: dict[str, str]) -> Decided:
 def find_time(
     arrays: dict[str, np.ndarray], name: str | None, unit: str | None, units: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The time among arrays of one dimension: of this name, or of a usual one; None where there is none. As Decided has it.
-    units: as for decide().
-    """
+    """The time among arrays of one dimension, as Decided has it: of this or of a usual name; None where there is none."""
     if name is not None and name not in arrays:
         raise Refused("time", repr(name), "one of " + ", ".join(arrays))
     known = [Known(each, str(v.dtype), 1 if v.dtype.kind == "f" else None, v) for each, v in arrays.items()]
     try:
         found = decide(known, {}, time=name, unit=unit, units=units) if known else None
-        ids = ("[unit_ambiguous]", "[unit_unused]", "[zone_assumed]", "[other_time_name]")
+        ids = ("[unit_ambiguous]", "[unit_unused]", "[zone_assumed]", "[other_time_name]", "[time_coarse]")
         return found and found.time | {"warnings": [said for said in found.warnings if said.endswith(ids)]}
     except Refused as error:
         if error.reason != "array_missing":
@@ -357,8 +361,9 @@ def _look_for_jumps(name: str, values: np.ndarray, rule: Rule, episodes: Episode
         return
     with np.errstate(invalid="ignore"):  # of infinities
         spans = np.fmax.reduce(values) - np.fmin.reduce(values)
-        steps = np.fmax.reduce(np.abs(np.diff(values, axis=0)), initial=0)
-    if not ((3 < spans) & (spans < 361) & (2 * steps > spans)).any():  # the library has the rule
+        near = (3 < spans) & (spans < 361)  # the library has the rule
+        steps = np.fmax.reduce(np.abs(np.diff(values[:, near], axis=0)), initial=0)
+    if not (2 * steps > spans[near]).any():
         return
     known, offsets = Known(name, "", values.shape[1], values), np.append(0, np.cumsum(episodes.rows))
     for part in decide([known], {}, offsets=offsets, rows=len(values)).rules[name].parts:

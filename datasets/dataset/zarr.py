@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import zarr
 from tmaops.dataset import clock
-from tmaops.dataset.arrays import Clock, Part, known_of, new_rate, read_times, times_among
+from tmaops.dataset.arrays import Clock, Part, check_mask, known_of, new_rate, read_times, times_among
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit, rate_of
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import is_local
-from tmaops.dataset.rules import Decided, Rules, decide
+from tmaops.dataset.rules import MASK, Decided, Rules, decide
 from tmaops.dataset.tables import FIRST_ROWS
 from zarr.buffer.cpu import Buffer
 
@@ -150,7 +150,7 @@ class Store:
             lengths = ", ".join(f"{path} of {array.shape}" for path, array in self.data.items()) or "no array"
             raise Refused(str(self.place), lengths, f"arrays below data/ of {self.samples} rows, as {ENDS} says")
         asked = (self.options.time_column or "").removeprefix("data/") or None
-        if (time := times_among(own, asked, self.options.time_unit, "array 'data/{}'")) is not None:
+        if (time := times_among(own, asked, self.options.time_unit)) is not None:
             names, unit, how, warnings = time
             said = f"time: array 'data/{names[0]}' in {unit or 'its own unit'} ({how})"
             return {"names": [f"data/{name}" for name in names], "unit": unit, "said": said, "warnings": warnings}
@@ -278,6 +278,7 @@ class Zarr(Format):
             plan.notes.append(f"episodes: end where '{ENDS}' says")
             plan.found = {"input_hz": store.rate} if store.rate else {}
             plan.add(store.decided())
+            check_mask(f"data/{MASK}", plan.decided)
         plan.episodes = len(kept)
         return plan
 

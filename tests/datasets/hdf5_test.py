@@ -144,7 +144,7 @@ def test_float32_seconds_are_warned_about(tmp_path):
         file.create_dataset("x", data=np.arange(50.0))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
     assert report.warnings == [
-        "dataset 'timestamp' of the samples holds float32 seconds: their resolution gets coarser with time"
+        "'timestamp' holds float32 seconds: their resolution gets coarser with time [time_coarse]"
     ]
 
 
@@ -206,7 +206,8 @@ def test_datasets_that_the_library_has_no_type_for_are_taken_or_copied(tmp_path)
         file.create_dataset("say", data=[f"t{i}" for i in range(20)], dtype=h5py.string_dtype())
         file.create_dataset("empty", data=h5py.Empty("f4"))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
-    assert not report.warnings
+    [warning] = report.warnings
+    assert "'pair' has fields" in warning
     with h5py.File(tmp_path / "out.h5") as made:
         assert made["long"].dtype == np.longdouble and made["long"][()].tolist() == list(range(0, 20, 2))
         assert made["say"].asstr()[2] == "t4" and made["none"].shape == (10, 0) and made["empty"].shape is None

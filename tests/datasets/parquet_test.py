@@ -124,7 +124,7 @@ def test_float32_seconds_are_warned_about(tmp_path):
         pa.table({"t": pa.array(np.arange(50, dtype=np.float32) / 10), "x": np.arange(50.0)}), tmp_path / "in.parquet"
     )
     report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=5, workers=1)
-    assert any("float seconds" in warning for warning in report.warnings)
+    assert any("float32 seconds" in warning for warning in report.warnings)
 
 
 def test_rows_of_a_dictionary_that_shrinks_the_file_are_read_in_bounded_parts(tmp_path):

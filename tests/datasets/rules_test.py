@@ -287,6 +287,7 @@ def test_an_angle_that_wraps_behind_the_first_rows_is_a_warning(ending, tmp_path
 def test_a_mask_makes_rows_null_and_is_refused_where_there_are_no_nulls(tmp_path):
     import h5py
     import tmaops
+    import zarr
 
     times, valid = np.arange(11) / 10, np.arange(11) != 5
     columns = {"timestamp": times, "x": times * 3, "k": np.arange(11), "valid": valid}
@@ -302,5 +303,22 @@ def test_a_mask_makes_rows_null_and_is_refused_where_there_are_no_nulls(tmp_path
         assert np.array(table["x"].to_pylist(), float).tobytes() == made["x"].tobytes()
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file.update(columns)
-    with pytest.raises(Refused, match="'valid'.*a mask of rows that are no samples"):
-        tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, workers=1)
+    buffer = zarr.open_group(str(tmp_path / "in.zarr"), mode="w")
+    for name, values in columns.items():
+        buffer[f"data/{name}"] = values
+    buffer["meta/episode_ends"] = np.array([11])
+    for ending, name in ((".h5", "valid"), (".zarr", "data/valid")):
+        with pytest.raises(Refused, match=f"'{name}'.*a mask of rows that are no samples.*another name"):
+            tmaops.dataset.resample(tmp_path / f"in{ending}", tmp_path / f"out{ending}", hz=20, workers=1)
+
+
+def test_an_array_of_fields_is_a_warning(tmp_path):
+    import h5py
+
+    rows = np.zeros(11, [("x", "f8"), ("y", "f8")])
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.update({"timestamp": np.arange(11) / 10, "pose": rows})
+    asked = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "a.h5", hz=20, workers=1, modes={"pose": "previous"})
+    assert not asked.warnings
+    warned = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "b.h5", hz=20, workers=1)
+    assert [said[-16:] for said in warned.warnings] == ["[fields_as_rows]"] and "'pose'" in warned.warnings[0]
