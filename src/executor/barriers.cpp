@@ -1,6 +1,7 @@
 // mbarriers, and the barriers of a block and of a cluster (PTX ISA "mbarrier", "bar", "barrier.cluster").
 #include <string>
 
+#include "executor/polling.hpp"
 #include "executor/state.hpp"
 
 namespace tmaops::executor {
@@ -227,7 +228,12 @@ bool test_barrier(void* pointer, std::uint32_t parity) {
     self->clocks.join(barrier.done);
     return true;
   }
-  yield();
+  poll(
+      [&] {
+        return "it tests for parity " + std::to_string(parity) + " of the barrier again and again, which is in " +
+               state_of(barrier) + missing_at(barrier);
+      },
+      place);
   return false;
 }
 
@@ -305,11 +311,24 @@ void cluster_arrive(bool orders_memory) {
   self->cluster_round = launch->cluster_round;
   if (orders_memory) launch->cluster_clocks.join(self->clocks);
   self->tick();
-  if (++launch->cluster_arrived < launch->threads.size()) return;
-  launch->cluster_arrived = 0;
-  ++launch->cluster_round;
-  for (Thread* thread : launch->cluster_waiting) wake(*thread);
-  launch->cluster_waiting.clear();
+  ++launch->cluster_arrived;
+  end_cluster_round_if_complete();
+}
+
+void end_cluster_round_if_complete() {
+  Launch& l = *launch;
+  std::size_t live = 0;
+  for (const Block* block : l.blocks) live += static_cast<std::size_t>(block->live);
+  if (l.cluster_arrived == 0 || l.cluster_arrived + l.threads.size() - live < l.threads.size()) return;
+  const auto is_missing = [&](const Thread* thread) {
+    const bool has_come = thread->in_cluster_barrier && thread->cluster_round == l.cluster_round;
+    return thread->state != Thread::State::ended && !has_come;
+  };
+  if (std::ranges::any_of(l.threads, is_missing)) return;
+  l.cluster_arrived = 0;
+  ++l.cluster_round;
+  for (Thread* thread : l.cluster_waiting) wake(*thread);
+  l.cluster_waiting.clear();
 }
 
 void cluster_wait() {

@@ -106,9 +106,13 @@ void check_global(const void* pointer, std::size_t bytes, std::uint32_t alignmen
 }
 
 void use_global(const Operation& operation, const void* pointer, std::size_t bytes, bool writes, const char* who) {
-  note_global(
-      pointer, bytes,
-      {.name = who, .writes = writes, .place = operation.place, .agent = operation.slot, .clock = operation.clock});
+  note_global(pointer, bytes,
+              {.name = who,
+               .writes = writes,
+               .asynchronous = !operation.by_threads,
+               .place = operation.place,
+               .agent = operation.slot,
+               .clock = operation.clock});
 }
 
 void begin_write(const Operation& operation, const char* who) {

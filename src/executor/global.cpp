@@ -36,9 +36,14 @@ class Pages {
   Page* last_ = nullptr;
 };
 
+constexpr std::uint32_t kMostKernels = (1u << 31) - 1;
+
 /// The kernels_begun that used a word last. 0: none since the host wrote it.
 struct Word {
-  std::uint32_t written_in = 0, read_in = 0;
+  std::uint32_t written_in = 0;
+  std::uint32_t read_in : 31 = 0;  // at most kMostKernels
+  std::uint32_t by_copy : 1 = 0;
+  const void* place = nullptr;  // of the write
 };
 
 /// Who used a byte last in a launch, 0 for none.
@@ -74,6 +79,25 @@ bool has_waited() {
   return self->has_waited_for_kernels;
 }
 
+/// A word that this launch has written before, by the other proxy or by a store that may still be under way.
+void check_proxies(Word& word, const GlobalAccess& access) {
+  const bool in_flight = word.by_copy != 0 && !access.writes;
+  if (!in_flight && (word.by_copy != 0 || !access.asynchronous)) return;
+  const std::string does = std::string(access.name) + (access.writes ? " writes" : " reads") + " global memory that ";
+  const std::string by = source_line(word.place);
+  if (in_flight)
+    report(Rule::read_in_flight,
+           does + "the store at " + by +
+               " of this launch may still be writing: wait_stores_read() waits until it has read shared memory",
+           access.place);
+  else
+    report(Rule::missing_proxy_fence,
+           does + "this launch wrote by ordinary stores at " + by +
+               ": fence_async_shared() is about shared memory alone, the next launch sees them",
+           access.place);
+  word.place = nullptr;  // said
+}
+
 /// What the host brought to a call of the library counts as the work of a kernel before: in a user's program it may be.
 void check_dependence(std::uintptr_t begin, std::uintptr_t end, const GlobalAccess& access) {
   const bool may_use = !launch->dependent || has_waited();
@@ -91,7 +115,11 @@ void check_dependence(std::uintptr_t begin, std::uintptr_t end, const GlobalAcce
           access.place);
       return;
     }
-    (access.writes ? word.written_in : word.read_in) = kernels_begun;
+    if (word.written_in == kernels_begun && word.place != nullptr && !access.atomic) check_proxies(word, access);
+    if (access.writes)
+      word = {kernels_begun, word.read_in, access.asynchronous ? 1u : 0u, access.place};
+    else
+      word.read_in = kernels_begun & kMostKernels;
   }
 }
 

@@ -99,6 +99,7 @@ void atomic_access(const void* at, std::size_t bytes);
 void wait_for_previous_kernel();
 void let_next_kernel_start();
 std::int64_t cycles();
+void sleep();
 [[noreturn]] void trap();
 
 }  // namespace tmaops::executor

@@ -17,7 +17,7 @@ bool run_program_kernel(const ProgramLaunch& how, void (*call)(const void* kerne
                           .cluster = how.cluster,
                           .dependent = how.dependent};
   know_steps_of_host();
-  run(program_invocation_short_name, shape, [=] { call(kernel, parameters); });
+  run(program_invocation_short_name, shape, [=] { call(kernel, parameters); }, TMAOPS_PLACE);
   const std::vector<Finding> findings = take_findings();
   for (const Finding& finding : findings) std::fprintf(stderr, "%s\n", to_text(finding).c_str());
   return findings.empty();

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "executor/polling.hpp"
 #include "executor/state.hpp"
 
 // What a kernel knows as threadIdx and so on. They do not change for a thread: the scheduler writes them at every
@@ -34,8 +35,6 @@ Fiber scheduler;
 std::vector<std::unique_ptr<Block>> block_pool;
 std::vector<std::unique_ptr<Thread>> thread_pool;
 
-std::size_t volume(const Extent& extent) { return std::size_t{extent.x} * extent.y * extent.z; }
-
 void to_scheduler() { scheduler.switch_from(self->fiber); }
 
 /// A copy reads and writes at the next two steps that it gets, or at one.
@@ -57,6 +56,7 @@ void step(const std::shared_ptr<Operation>& operation) {
   }
   operation->write();
   operation->is_complete = true;
+  note_progress();
   for (const auto& [at, bytes] : operation->writes)
     note_write(*operation->target, at, bytes, operation->slot, operation->clock,
                operation->by_threads ? ByteState::written : ByteState::copied, operation->place, operation->swizzle);
@@ -112,6 +112,8 @@ void thread_main() {
       --self->block->live;
       if (self->block->live == 0) check_end(*self->block);
       leave_block_barrier(*self->block);
+      leave_warp();
+      end_cluster_round_if_complete();
     }
     to_scheduler();
   }
@@ -171,6 +173,7 @@ void prepare_cluster(const Extent& first) {
   read_lists.clear();
   l.slot_clocks = {};
   l.next_slot = l.cluster_arrived = 0;
+  l.products = 0;
   l.cluster_round = 0;
   l.cluster_clocks.reset(l.agents);
   l.cluster_waiting.clear();
@@ -202,7 +205,7 @@ Thread* take_ready() {
     return thread;
   }
   i = launch->random() % ready.size();
-  if (schedule() == Schedule::starving) {
+  if (schedule() == Schedule::starving && !all_poll()) {
     const auto starves = [&](const Thread* thread) { return std::size_t{thread->agent} / 32 == launch->starved_warp; };
     for (std::size_t tried = 0; tried < ready.size() && starves(ready[i]); ++tried) i = (i + 1) % ready.size();
   }
@@ -232,6 +235,7 @@ void report_deadlock() {
 
 void go_on(Thread& thread) {
   self = &thread;
+  begin_turn();
   tmaops_thread_index = thread.position;
   tmaops_block_index = thread.block->position;
   thread.fiber.switch_from(scheduler);
@@ -248,8 +252,9 @@ void run_cluster(const Extent& first) {
   Launch& l = *launch;
   prepare_cluster(first);
   while (!l.stopped) {
-    const bool copies_wait = schedule() != Schedule::random && !l.ready.empty();
-    if (!l.flying.empty() && !copies_wait && (l.ready.empty() || l.random() % kStepsPerCopy == 0)) {
+    const bool idle = l.ready.empty() || all_poll();
+    const bool copies_wait = schedule() != Schedule::random && !idle;
+    if (!l.flying.empty() && !copies_wait && (idle || l.random() % kStepsPerCopy == 0)) {
       step_of_any_copy();
       continue;
     }
@@ -276,6 +281,7 @@ std::uint64_t Launch::random() {
 
 void wake(Thread& thread) {
   if (thread.state != Thread::State::waiting) return;
+  note_progress();
   thread.state = Thread::State::ready;
   launch->ready.push_back(&thread);
 }
@@ -299,6 +305,12 @@ void yield() {
   if (launch->stopped) throw Stop{};
 }
 
+void pause() {
+  launch->ready.push_back(self);
+  to_scheduler();
+  if (launch->stopped) leave();
+}
+
 std::pair<Agent, Clock> take_slot() {
   const std::size_t slot = launch->next_slot;
   launch->next_slot = (slot + 1) % kSlots;
@@ -318,7 +330,7 @@ void fly(std::shared_ptr<Operation> operation) {
     launch->flying.push_back(std::move(operation));
 }
 
-void run(std::string_view where, const LaunchShape& shape, std::function<void()> body) {
+void run(std::string_view where, const LaunchShape& shape, std::function<void()> body, const void* place) {
   static std::mutex one_at_a_time;
   const std::scoped_lock lock(one_at_a_time);
   Launch l;
@@ -334,6 +346,11 @@ void run(std::string_view where, const LaunchShape& shape, std::function<void()>
   l.dependent = shape.dependent;
   l.clusters_seen.resize(volume(l.grid) / l.cluster);
   launch = &l;
+  if (const std::string wrong = refused(shape); !wrong.empty()) {
+    report(Rule::bad_launch, wrong, place);
+    launch = nullptr;
+    return;
+  }
   scheduler.adopt_stack();
   begin_kernel();
   tmaops_block_size = l.block;
@@ -345,13 +362,6 @@ void run(std::string_view where, const LaunchShape& shape, std::function<void()>
   end_kernel();
   launch = nullptr;
   self = nullptr;
-}
-
-std::int64_t cycles() {
-  const Entry entry;
-  launch->steps += 100;  // time goes on for who looks at it
-  yield();
-  return launch->steps;
 }
 
 void trap() {

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "executor/polling.hpp"
 #include "executor/state.hpp"
 
 extern "C" {
@@ -256,7 +257,14 @@ void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent
 
 void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place) {
   const bool writes = how.writes;
-  if (self->fiber.on_stack(pointer)) return;
+  if (self->fiber.on_stack(pointer)) {
+    if (launch->products != 0) check_accumulators(pointer, writes, place);
+    return;
+  }
+  if (writes && !how.atomic)
+    note_progress();
+  else if (!how.atomic || !writes)
+    count_access(pointer, place);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const char* does = writes ? "writes " : "reads ";
   const auto report_misaligned = [&](const std::string& what) {

@@ -1,6 +1,7 @@
 // Where a block's shared memory lies, and atomic operations and fences on it.
 #include <cstring>
 
+#include "executor/polling.hpp"
 #include "executor/state.hpp"
 
 namespace tmaops::executor {
@@ -17,8 +18,13 @@ void* block_shared(const void* key, std::size_t bytes, std::size_t alignment) {
   if (found == l.fixed.end()) {
     const std::size_t at = (l.fixed_end + alignment - 1) / alignment * alignment;
     const std::size_t end = at + bytes;
-    if (end > kWindowBytes)
-      stop(Rule::outside_shared, std::to_string(bytes) + " bytes of block_shared do not fit any more", TMAOPS_PLACE);
+    const std::size_t fixed = end - kReservedBytes - l.dynamic_bytes;
+    if (fixed > kMostFixedBytes || end - kReservedBytes > kMostSharedBytes)
+      stop(Rule::bad_launch,
+           std::to_string(fixed) + " bytes of block_shared beside " + std::to_string(l.dynamic_bytes) +
+               " of dynamic shared memory: at most " + std::to_string(kMostFixedBytes) + ", and " +
+               std::to_string(kMostSharedBytes) + " in all",
+           TMAOPS_PLACE);
     for (Block* block : l.blocks) {
       std::fill(block->cells.begin() + l.fixed_end, block->cells.begin() + static_cast<std::ptrdiff_t>(end), Cell{});
       std::memset(block->window + l.fixed_end, 0xCD, end - l.fixed_end);
@@ -66,6 +72,7 @@ void atomic_access(const void* pointer, std::size_t size) {
   const void* const place = TMAOPS_PLACE;
   const auto bytes = static_cast<std::uint32_t>(size);
   const Place at = place_of(pointer);
+  count_access(pointer, place);
   if (at.block == nullptr || !inside_shared(*at.block, at.address, bytes)) {
     access(pointer, bytes, {.writes = true, .atomic = true}, place);
     order_global_atomic(pointer);

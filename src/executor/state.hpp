@@ -19,32 +19,18 @@
 #include "executor/fiber.hpp"
 #include "executor/findings.hpp"
 #include "executor/interface.hpp"
+#include "executor/reason.hpp"
 
 namespace tmaops::executor {
 
-inline constexpr std::uint32_t kWindowBytes = 256 * 1024;  // of a block's shared memory, a power of two
-inline constexpr std::uint32_t kReservedBytes = 1024;      // the system's own at its start
-inline constexpr std::size_t kMostBlocks = 16;             // of a cluster
+inline constexpr std::uint32_t kWindowBytes = 256 * 1024;     // of a block's shared memory, a power of two
+inline constexpr std::uint32_t kReservedBytes = 1024;         // the system's own at its start
+inline constexpr std::uint32_t kMostSharedBytes = 227 << 10;  // that a launch may ask for, and
+inline constexpr std::uint32_t kMostFixedBytes = 48 << 10;    // that nvcc takes without: CUDA C++ Programming Guide
+inline constexpr std::size_t kMostBlocks = 16;                // of a cluster
 
 struct Block;
 struct Operation;
-
-/// What a thread waits for, in words when somebody asks. Small and without memory of its own: threads wait often.
-class Reason {
- public:
-  Reason() = default;
-  template <class Say>
-  Reason(const Say& say) : say_([](const void* kept) { return (*static_cast<const Say*>(kept))(); }) {
-    static_assert(sizeof(Say) <= kBytes && std::is_trivially_copyable_v<Say>);
-    std::memcpy(kept_, &say, sizeof(Say));
-  }
-  std::string operator()() const { return say_(kept_); }
-
- private:
-  static constexpr std::size_t kBytes = 64;
-  std::string (*say_)(const void*) = nullptr;
-  alignas(8) unsigned char kept_[kBytes] = {};
-};
 
 /// A store to a word to which another thread has stored by the same instruction. Whether the values differ is seen when
 /// the thread comes next: the compiler reports a store before it is done.
@@ -115,6 +101,9 @@ struct NamedBarrier {
   std::vector<Thread*> waiting;
 };
 
+struct Collective;
+/// What the lanes do when all have come.
+using Finish = void (*)(const void* closure, Collective& all);
 struct Collective {
   Collect kind{};
   unsigned mask = 0;
@@ -124,6 +113,9 @@ struct Collective {
   std::array<int, 32> arguments{};
   std::array<int, 32> widths{};
   std::array<const void*, 32> operands{};
+  const void* place = nullptr;
+  const void* closure = nullptr;  // of a lane that waits
+  Finish finish = nullptr;
 };
 
 /// Accumulators of a warp that products are still adding to.
@@ -149,6 +141,7 @@ struct Product {
 
 struct Warp {
   std::vector<Collective> open;
+  unsigned ended = 0;     // lanes
   bool has_read = false;  // shared memory, since its last collective
   std::vector<Product> products;
   std::deque<std::vector<Product>> groups;
@@ -223,12 +216,15 @@ struct Launch {
   Clocks cluster_clocks;
   std::vector<Thread*> cluster_waiting;
   std::size_t starved_warp = 0;
+  int products = 0;  // of the tensor cores that have not ended
   bool dependent = false;
   std::vector<std::pair<Agent, Clock>> waits_for_kernels;  // by threads of the cluster
   bool others_ended = false;                               // the kernels before this one, for those behind it
   std::uint32_t cluster_number = 0;                        // in the grid
   std::vector<bool> clusters_seen;                         // that come before this one, by their number
   std::int64_t steps = 0;
+  std::size_t polls = 0;  // since anything has happened: see poll()
+  std::uint64_t in_vain = 0;
   std::uint64_t random_state = 0;
   bool stopped = false;
 
@@ -275,9 +271,11 @@ std::string findings_since(std::uint64_t count);
 
 // --- scheduler.cpp
 /// Runs the kernel that `body` calls for every thread of the grid.
-void run(std::string_view where, const LaunchShape& shape, std::function<void()> body);
+void run(std::string_view where, const LaunchShape& shape, std::function<void()> body, const void* place = nullptr);
 void wait(const Reason& reason);
 void yield();
+/// yield() for where nothing may be thrown.
+void pause();
 void wake(Thread& thread);
 /// Ends the launch and does not return: the access that follows would end the program. Nothing is thrown, since the
 /// compiler knows no landing pads at accesses.
@@ -286,6 +284,10 @@ void fly(std::shared_ptr<Operation> operation);
 void start_operation(Operation& operation, const void* place);
 std::pair<Agent, Clock> take_slot();
 
+// --- limits.cpp
+inline std::size_t volume(const Extent& extent) { return std::size_t{extent.x} * extent.y * extent.z; }
+/// What a Hopper refuses of a launch; empty: nothing.
+std::string refused(const LaunchShape& shape);
 // --- shadow.cpp
 struct Place {
   Block* block = nullptr;  // null: not shared memory of the cluster
@@ -333,6 +335,7 @@ struct GlobalAccess {
   const char* name;  // "it", "a bulk load"
   bool writes = false;
   bool atomic = false;
+  bool asynchronous = false;  // by the asynchronous proxy
   const void* place = nullptr;
   Agent agent = 0;
   Clock clock = 0;
@@ -360,10 +363,10 @@ void bytes_came(Block& block, std::uint32_t address, std::uint32_t bytes, Agent 
 /// The barrier that a copy is to complete on, if it may.
 void check_for_copy(Block& block, std::uint32_t address, const char* who, const void* place);
 void leave_block_barrier(Block& block);
+void end_cluster_round_if_complete();
 
 // --- warp.cpp
 /// Gathers the lanes of the mask; the last one to come calls finish().
-using Finish = void (*)(const void* closure, Collective& all);
 void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,
              const void* place, const void* closure, Finish finish);
 template <class Do>
@@ -373,10 +376,14 @@ void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int
           [](const void* closure, Collective& all) { (*static_cast<const Do*>(closure))(all); });
 }
 unsigned lanes_of_warp(int thread);
+/// The running thread has ended: the other lanes do not wait for it.
+void leave_warp();
 /// Strict: says that lanes which come to an instruction of the whole warp have come by different ways.
 void report_apart(const char* instruction, const void* place);
 
 // --- tensor_cores.cpp
+/// Whether this is a register of accumulators that products are still adding to.
+void check_accumulators(const void* pointer, bool writes, const void* place);
 /// Says what products nobody has waited for.
 void check_products_ended(Block& block);
 

@@ -119,6 +119,20 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> box_bytes(const Tensor& ten
   return chunks;
 }
 
+/// Of those the bytes that a store takes, `count` of each row that lies in the tensor.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> stored_box_bytes(const Tensor& tensor, const Coordinates& at,
+                                                                      std::uint32_t box, std::int64_t count) {
+  bool whole = count == tensor.layout.row_bytes;
+  for_each_row(tensor, at, [&](std::int64_t, std::int64_t, bool inside) { whole = whole && inside; });
+  if (whole) return box_bytes(tensor, box);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> chunks;
+  for_each_row(tensor, at, [&](std::int64_t row, std::int64_t, bool inside) {
+    for (std::int64_t byte = 0; inside && byte < count; byte += 16)
+      chunks.emplace_back(shared_byte(tensor, box, row, byte), 16);
+  });
+  return chunks;
+}
+
 const unsigned char* address_of(const Tensor& tensor) {
   return reinterpret_cast<const unsigned char*>(static_cast<std::uintptr_t>(tensor.spec.address));
 }
@@ -295,7 +309,7 @@ void tensor_store(const void* map, const std::int32_t* at, int rank, const void*
   use_tensor_bytes(*operation, tensor, coordinates, {coordinates[0], count}, true, kWho);
   operation->writes_when_read = false;
   operation->source = origin.block;
-  operation->reads = box_bytes(tensor, origin.address);
+  operation->reads = stored_box_bytes(tensor, coordinates, origin.address, count);
   begin_read(*operation, kWho);
   issue_store(operation);
 }

@@ -148,6 +148,7 @@ void end_product(Block& block, const Product& product, int warp) {
     for (std::uint32_t i = 0; i < bytes; ++i) --cells[i].readers_in_flight;
     note_read(block, at, bytes, product.slot, product.clock);
   }
+  --launch->products;
   Accumulators& sums = *product.sums;
   if (--sums.products > 0) return;
   for (std::size_t lane = 0; lane < 32; ++lane)
@@ -242,6 +243,7 @@ void wgmma(float* sums, int columns, bool bf16, std::uint64_t a, std::uint64_t b
     std::tie(product.slot, product.clock) = take_slot();
     product.sums = take_accumulators(warp, all, static_cast<std::size_t>(columns / 2));
     ++product.sums->products;
+    ++launch->products;
     begin_product_read(product, Operand(a, a_mn_major), warp_of_group() * kRows, kRows);
     begin_product_read(product, Operand(b, b_mn_major), 0, columns);
     warp.products.push_back(std::move(product));
@@ -272,6 +274,22 @@ void wgmma_wait(int groups) {
     }
     if (groups == 0) warp.wgmma_fenced = false;
   });
+}
+
+void check_accumulators(const void* pointer, bool writes, const void* place) {
+  const Warp& warp = own_warp();
+  const auto check = [&](const Product& product) {
+    const float* const first = product.sums->registers[static_cast<std::size_t>(self->index % 32)];
+    if (pointer < first || pointer >= first + product.sums->each) return false;
+    report(Rule::missing_wgmma_wait,
+           std::string("it ") + (writes ? "writes" : "reads") + " accumulators of the wgmma issued at " +
+               source_line(product.place) + ", for which no wgmma_wait() has waited",
+           place);
+    return true;
+  };
+  for (const auto& group : warp.groups)
+    if (std::ranges::any_of(group, check)) return;
+  std::ranges::any_of(warp.products, check);
 }
 
 void check_products_ended(Block& block) {

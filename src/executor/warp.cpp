@@ -138,6 +138,20 @@ void gather(const Collective& all, const void* place) {
   for_each_lane(all, [](std::size_t, Thread& thread) { thread.way = 0; });
 }
 
+/// The lanes of the mask that have not ended; for an instruction of the whole warp all of them.
+unsigned needed_lanes(const Collective& all) {
+  const unsigned needed = all.mask & lanes_of_warp(self->index);
+  return needs_lanes_together(all.kind) ? needed : needed & ~warp_of(*self).ended;
+}
+
+void complete(std::vector<Collective>& open, std::vector<Collective>::iterator found) {
+  Collective all = *found;
+  open.erase(found);
+  gather(all, all.place);
+  all.finish(all.closure, all);
+  for_each_lane(all, [&](std::size_t, Thread& other) { wake(other); });
+}
+
 void finish(const Collective& all, const void* place) {
   order(all);
   const bool shuffles = all.kind == Collect::shuffle || all.kind == Collect::shuffle_up ||
@@ -168,6 +182,15 @@ unsigned lanes_of_warp(int thread) {
   const int threads = static_cast<int>(block.x * block.y * block.z);
   const int first = thread / 32 * 32;
   return first + 32 <= threads ? ~0u : (1u << (threads - first)) - 1;
+}
+
+void leave_warp() {
+  Warp& warp = warp_of(*self);
+  warp.ended |= 1u << (self->index % 32);
+  const auto complete_now = [](const Collective& one) { return one.arrived == needed_lanes(one); };
+  for (auto found = std::ranges::find_if(warp.open, complete_now); found != warp.open.end();
+       found = std::ranges::find_if(warp.open, complete_now))
+    complete(warp.open, found);
 }
 
 void report_apart(const char* instruction, const void* place) {
@@ -203,19 +226,18 @@ void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int
   found->arguments[lane] = argument;
   found->widths[lane] = width;
   found->operands[lane] = operand;
-  const unsigned needed = mask & lanes_of_warp(thread.index);
-  if (found->arrived == needed) {
-    Collective all = *found;
-    open.erase(found);
-    gather(all, place);
-    finish_all(closure, all);
-    for_each_lane(all, [&](std::size_t, Thread& other) { wake(other); });
+  found->place = place;
+  found->closure = closure;
+  found->finish = finish_all;
+  if (found->arrived == needed_lanes(*found)) {
+    complete(open, found);
     return;
   }
-  wait([&thread, kind, mask, needed, lane] {
+  wait([&thread, kind, mask, lane] {
     unsigned missing = 0;
     for (const Collective& one : warp_of(thread).open)
-      if (one.kind == kind && one.mask == mask && (one.arrived >> lane & 1u) != 0) missing = needed & ~one.arrived;
+      if (one.kind == kind && one.mask == mask && (one.arrived >> lane & 1u) != 0)
+        missing = mask & lanes_of_warp(thread.index) & ~one.arrived;
     return std::string(name_of(kind)) + " of its warp; these lanes have not come: " + hex_mask(missing);
   });
 }

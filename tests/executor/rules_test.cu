@@ -140,6 +140,39 @@ TEST(executor_rules, never_completes_says_that_the_other_parity_would_have_retur
   expect_nothing(findings_of<other_parity_kernel<Kernel::right>>(kBlock, words.get()));
 }
 
+/// A flag that nobody raises, and a barrier that nobody arrives at.
+template <Kernel which>
+__global__ void flag_kernel(unsigned* to) {
+  auto& flag = device::block_shared<unsigned>();
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (which == Kernel::right && threadIdx.x == 40) atomicExch(&flag, 1u);
+  if (threadIdx.x == 3)
+    while (atomicAdd(&flag, 0u) == 0) {
+    }
+  to[threadIdx.x] = 1;
+}
+template <Kernel which>
+__global__ void tested_barrier_kernel(const std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (which == Kernel::right) load(tile, from);
+  if (threadIdx.x == 40)
+    while (!device::test_wait(tile.barrier, 0)) {
+    }
+  __syncthreads();
+}
+TEST(executor_rules, never_completes_where_a_thread_looks_for_a_change) {
+  const Words words;
+  expect_rule(findings_of<flag_kernel<Kernel::broken>>(kBlock, words.get()), Rule::never_completes,
+              "it reads byte 0 of a block_shared of 4 bytes again and again, and nothing else happens");
+  expect_nothing(findings_of<flag_kernel<Kernel::right>>(kBlock, words.get()));
+  expect_rule(
+      findings_of<tested_barrier_kernel<Kernel::broken>>(kBlock, words.get()), Rule::never_completes,
+      "it tests for parity 0 of the barrier again and again, which is in phase 0 (parity 0), with 0 of 1 arrivals");
+  expect_nothing(findings_of<tested_barrier_kernel<Kernel::right>>(kBlock, words.get()));
+}
+
 template <Kernel which>
 __global__ void phase_missed_kernel(int) {
   auto& tile = device::block_shared<Tile>();
@@ -195,6 +228,29 @@ __global__ void read_in_flight_kernel(const std::uint32_t* from, std::uint32_t* 
 }
 TMAOPS_TEST_RULE(read_in_flight, kBlock, "while it is being written by a bulk load of 256 bytes, issued at",
                  Words().get(), Words().get())
+
+/// What a store brings to global memory is there for the next launch: wait_stores_read() is about shared memory.
+template <Kernel which>
+__global__ void read_back_kernel(std::uint32_t* stored, std::uint32_t* to) {
+  auto& tile = device::block_shared<Tile>();
+  tile.words[threadIdx.x] = threadIdx.x;
+  device::fence_async_shared();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    device::bulk_store(stored, tile.words, kBytes);
+    device::commit_stores();
+    device::wait_stores_read();
+  }
+  __syncthreads();
+  to[threadIdx.x] = which == Kernel::broken ? stored[threadIdx.x] : tile.words[threadIdx.x];
+}
+TEST(executor_rules, read_in_flight_of_global_memory) {
+  const Words stored;
+  const Words to;
+  expect_rule(findings_of<read_back_kernel<Kernel::broken>>(kBlock, stored.get(), to.get()), Rule::read_in_flight,
+              "it reads global memory that the store at executor/rules_test.cu:");
+  expect_nothing(findings_of<read_back_kernel<Kernel::right>>(kBlock, stored.get(), to.get()));
+}
 
 template <Kernel which>
 __global__ void written_in_flight_kernel(const std::uint32_t* from) {
@@ -314,6 +370,23 @@ __global__ void missing_proxy_fence_kernel(std::uint32_t* to) {
 }
 TMAOPS_TEST_RULE(missing_proxy_fence, kBlock, "there is no fence_async_shared() between the two", Words().get())
 
+/// The copy engine reads what ordinary stores of the same launch have written to global memory.
+template <Kernel which>
+__global__ void loaded_back_kernel(std::uint32_t* from) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  if (which == Kernel::broken) from[threadIdx.x] = 1;
+  __syncthreads();
+  load(tile, from);
+  device::wait(tile.barrier, 0);
+}
+TEST(executor_rules, missing_proxy_fence_of_global_memory) {
+  const Words from;
+  expect_rule(findings_of<loaded_back_kernel<Kernel::broken>>(kBlock, from.get()), Rule::missing_proxy_fence,
+              "a bulk load reads global memory that this launch wrote by ordinary stores at executor/rules_test.cu:");
+  expect_nothing(findings_of<loaded_back_kernel<Kernel::right>>(kBlock, from.get()));
+}
+
 template <Kernel which>
 __global__ void missing_init_fence_kernel(const std::uint32_t* from) {
   auto& tile = device::block_shared<Tile>();
@@ -412,7 +485,19 @@ __global__ void collective_kernel(std::uint32_t* to) {
 }
 TMAOPS_TEST_RULE(collective, LaunchShape{.block = 32}, "with the mask 0xffffff00, which leaves it out", Words().get())
 
-template <Kernel which>
+TEST(executor_rules, bad_launch) {
+  const Words to;
+  for (const LaunchShape& shape : {LaunchShape{.block = 1056}, LaunchShape{.grid = 3, .block = 32, .cluster = 2},
+                                   LaunchShape{.grid = 0, .block = 32}, LaunchShape{.grid = {1, 70000}, .block = 32},
+                                   LaunchShape{.grid = 16, .block = 32, .cluster = 16}}) {
+    const std::vector<Finding> found = findings_of<race_kernel<Kernel::right>>(shape, to.get());
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.front().rule, Rule::bad_launch) << to_text(found.front());
+  }
+  expect_nothing(findings_of<race_kernel<Kernel::right>>(kBlock, to.get()));
+}
+
+template <Kernel which, bool fences = which == Kernel::right>
 __global__ void missing_wgmma_fence_kernel(float* to) {
   struct Operands {
     alignas(1024) __half a[64 * 16];
@@ -427,10 +512,10 @@ __global__ void missing_wgmma_fence_kernel(float* to) {
   const auto a = device::operand_descriptor<device::Swizzle::b32>(operands.a, 0, 256);
   const auto b = device::operand_descriptor<device::Swizzle::b32>(operands.b, 0, 256);
   float sums[8];
-  if (which == Kernel::right) device::wgmma_fence();
+  if (fences) device::wgmma_fence();
   device::Wgmma<__half, 16>::multiply(sums, a, b, false);
   device::wgmma_commit();
-  device::wgmma_wait();
+  if (which == Kernel::right || !fences) device::wgmma_wait();
   device::pin_registers(sums);
   for (int i = 0; i < 8; ++i) to[threadIdx.x * 8 + i] = sums[i];
 }
@@ -442,6 +527,12 @@ TEST(executor_rules, missing_wgmma_fence) {
               "has no wgmma_fence() before it");
   expect_nothing(findings_of<missing_wgmma_fence_kernel<Kernel::right>>(shape, sums));
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(sums[i], 16.0f) << i;
+}
+TEST(executor_rules, missing_wgmma_wait) {
+  const Words to(1024);
+  auto* const sums = reinterpret_cast<float*>(to.get());
+  expect_rule(findings_of<missing_wgmma_fence_kernel<Kernel::broken, true>>({.block = 128}, sums),
+              Rule::missing_wgmma_wait, "it reads accumulators of the wgmma issued at executor/rules_test.cu:");
 }
 
 template <Kernel which>

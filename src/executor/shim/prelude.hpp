@@ -121,6 +121,7 @@ TMAOPS_VOTE(__syncthreads_or, any)
 __forceinline__ void __threadfence_block() { tmaops::executor::thread_fence(); }
 __forceinline__ void __threadfence() { tmaops::executor::thread_fence(); }
 __forceinline__ long long clock64() { return tmaops::executor::cycles(); }
+__forceinline__ void __nanosleep(unsigned) { tmaops::executor::sleep(); }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 template <class T>
