@@ -7,6 +7,7 @@
 namespace tmaops::executor {
 namespace {
 
+constexpr std::uint64_t kTestCost = 16;  // in accesses: a kernel may test some thousand times before it waits
 constexpr std::int64_t kMostBytes = (1 << 20) - 1;  // PTX ISA "Tracking asynchronous operations by the mbarrier object"
 constexpr std::uint32_t kMostArrivals = (1 << 20) - 1;  // PTX ISA "Phase of the mbarrier object"
 
@@ -229,6 +230,7 @@ bool test_barrier(void* pointer, std::uint32_t parity) {
     return true;
   }
   poll(
+      kTestCost,
       [&] {
         return "it tests for parity " + std::to_string(parity) + " of the barrier again and again, which is in " +
                state_of(barrier) + missing_at(barrier);

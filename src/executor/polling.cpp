@@ -24,9 +24,9 @@ bool all_poll() { return launch->polls > 4 * launch->ready.size(); }
 
 void begin_turn() { turn = {}; }
 
-void poll(const std::function<std::string()>& text, const void* place) {
+void poll(std::uint64_t cost, const std::function<std::string()>& text, const void* place) {
   ++launch->polls;
-  launch->in_vain += kAccessesOfTurn;
+  launch->in_vain += cost;
   if (launch->in_vain > std::min(kMostInVain, (launch->ready.size() + 1) * kMostAccessesInVain)) {
     report(Rule::never_completes, text() + ", and nothing else happens", place);
     leave();
@@ -43,6 +43,7 @@ void count_access(const void* pointer, const void* place) {
   turn = {};
   if (!looks) return;
   poll(
+      kAccessesOfTurn,
       [&] {
         return at.block != nullptr ? "it reads " + spot(at.address) + " again and again"
                                    : "it reads a word of global memory again and again (blocks that wait for a later "
@@ -63,7 +64,7 @@ std::int64_t cycles() {
 
 void sleep() {
   const Entry entry;
-  poll([] { return "it sleeps again and again"; }, TMAOPS_PLACE);
+  poll(kAccessesOfTurn, [] { return "it sleeps again and again"; }, TMAOPS_PLACE);
 }
 
 }  // namespace tmaops::executor

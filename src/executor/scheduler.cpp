@@ -289,6 +289,7 @@ void wake(Thread& thread) {
 void wait(const Reason& reason) {
   self->reason = reason;
   self->state = Thread::State::waiting;
+  launch->in_vain = 0;  // it no longer looks
   to_scheduler();
   if (launch->stopped) throw Stop{};
 }
