@@ -19,15 +19,23 @@ if(TMAOPS_WARNINGS_AS_ERRORS)
 endif()
 target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 
-# Most of the time for a small file goes to the headers it shares with its neighbours and to their templates. So files of a
-# folder that take part in no measurement are compiled together, where names in anonymous namespaces must then differ.
-option(TMAOPS_TOGETHER "Compile small files of a folder together: half of the processor time (OFF to work on single files)" ON)
+# Most of the time for a small file goes to the headers it shares with its neighbours and to their templates. So files of an
+# operator, or of another part, that take part in no measurement are compiled together, where names in anonymous namespaces
+# must then differ.
+option(TMAOPS_TOGETHER "Compile small files of a part together: half of the processor time (OFF to work on single files)" ON)
 function(tmaops_compile_together target group)
   if(TMAOPS_TOGETHER)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
     # A struct of the project that holds one of an anonymous namespace: GCC takes the file for a header then.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# -O3 of the release build is for what is measured. On the rest it takes up to twice as long to compile, and gains nothing.
+function(tmaops_optimise target level)
+  if(NOT TMAOPS_EXECUTOR)  # which has its own level
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${level}>)
   endif()
 endfunction()
 

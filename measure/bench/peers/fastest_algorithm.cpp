@@ -11,9 +11,9 @@ namespace {
 /// Samples of each way, in turn with the others, and how long one lasts at least.
 constexpr int kSamples = 5;
 constexpr double kSampleSeconds = 5e-4;
-constexpr std::int64_t kMostCalls = 256;
+constexpr std::int64_t kMostCallsOfTrial = 256;
 
-struct Candidate {
+struct Algorithm {
   std::vector<Call> calls;
   std::int64_t count = 1;  // calls of one sample
   std::vector<double> seconds{};
@@ -23,14 +23,14 @@ struct Candidate {
 
 std::vector<Call> fastest(std::vector<std::vector<Call>> ways, Timer& timer, const std::string& where,
                           const std::string& needed) {
-  std::vector<Candidate> candidates;
+  std::vector<Algorithm> candidates;
   for (std::vector<Call>& way : ways) {
-    Candidate one{.calls = std::move(way)};
+    Algorithm one{.calls = std::move(way)};
     try {
       timer.run(one.calls.front());
       const double estimate = timer.seconds(one.calls, 0, 1);
-      one.count =
-          std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / std::max(estimate, 1e-8))), 1, kMostCalls);
+      one.count = std::clamp<std::int64_t>(std::llround(std::ceil(kSampleSeconds / std::max(estimate, 1e-8))), 1,
+                                           kMostCallsOfTrial);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::variant_refuses) throw;
       continue;  // proposed, but not taken
@@ -39,10 +39,10 @@ std::vector<Call> fastest(std::vector<std::vector<Call>> ways, Timer& timer, con
   }
   if (candidates.empty()) peer_refuses(where, needed);
   for (int sample = 0; sample < kSamples; ++sample)
-    for (Candidate& one : candidates)
+    for (Algorithm& one : candidates)
       one.seconds.push_back(timer.seconds(one.calls, 0, one.count) / static_cast<double>(one.count));
   const auto best =
-      std::ranges::min_element(candidates, {}, [](const Candidate& one) { return percentile(one.seconds, 0.5); });
+      std::ranges::min_element(candidates, {}, [](const Algorithm& one) { return percentile(one.seconds, 0.5); });
   return std::move(best->calls);
 }
 

@@ -16,7 +16,7 @@ constexpr double kLongCall = 0.05;
 /// Untimed calls before a sample. On a CPU, data that is read in no order takes several calls to settle in the caches
 /// (docs/findings/measuring.md, M1).
 constexpr std::int64_t kWarmCalls = 4;
-constexpr std::int64_t kMostCalls = 100000;
+constexpr std::int64_t kMostCallsOfSample = 100000;
 
 /// One sample: seconds of `calls` calls, after the process has come to rest.
 double sample(Timed& one, const RunOptions& options, Timer& timer) {
@@ -64,7 +64,7 @@ void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& option
   for (const auto& [workload, one] : order) {
     if (!try_sample(*workload, *one, one->estimate)) continue;
     one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options.min_time / std::max(one->estimate, 1e-8))), 1,
-                                          kMostCalls);
+                                          kMostCallsOfSample);
   }
   if (options.tune) leave_out_slow(running);
   // Another order each round: what ran before decides how warm the chip is, and its clock.
