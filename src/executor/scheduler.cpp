@@ -94,6 +94,7 @@ void check_end(Block& block) {
              arrival.second);
   }
   check_products_ended(block);
+  check_warpgroups(block);
 }
 
 void thread_main() {

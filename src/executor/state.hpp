@@ -146,6 +146,8 @@ struct Warp {
   std::vector<Product> products;
   std::deque<std::vector<Product>> groups;
   bool wgmma_fenced = false;
+  std::uint64_t group_way = 0;        // what its warpgroup executes together: wgmma and setmaxnreg, with their operands
+  const void* group_place = nullptr;  // the last of them
   std::array<std::uint64_t, 3> wgmma_operands{};  // of the lane that came first
   int elected = 0;
   struct Comers {
@@ -380,6 +382,10 @@ unsigned lanes_of_warp(int thread);
 void leave_warp();
 /// Strict: says that lanes which come to an instruction of the whole warp have come by different ways.
 void report_apart(const char* instruction, const void* place);
+/// The warp executes an instruction of its warpgroup (PTX ISA "wgmma.mma_async", "setmaxnreg").
+void note_group_step(Warp& warp, std::uint64_t operands, const void* place);
+/// Says which warps have not executed those of their warpgroup.
+void check_warpgroups(const Block& block);
 
 // --- tensor_cores.cpp
 /// Whether this is a register of accumulators that products are still adding to.

@@ -230,6 +230,7 @@ void wgmma(float* sums, int columns, bool bf16, std::uint64_t a, std::uint64_t b
     if (!warp.wgmma_fenced)
       report(Rule::missing_wgmma_fence,
              "the first wgmma after its registers were written has no wgmma_fence() before it", place);
+    note_group_step(warp, a ^ b * 3 ^ static_cast<std::uint64_t>(columns) << 48 ^ (accumulate ? 1 : 0), place);
     Product product{.columns = columns,
                     .bf16 = bf16,
                     .a = a,

@@ -154,6 +154,8 @@ void complete(std::vector<Collective>& open, std::vector<Collective>::iterator f
 
 void finish(const Collective& all, const void* place) {
   order(all);
+  if (all.kind == Collect::registers)
+    note_group_step(warp_of(*self), static_cast<std::uint64_t>(all.arguments[0]), place);
   const bool shuffles = all.kind == Collect::shuffle || all.kind == Collect::shuffle_up ||
                         all.kind == Collect::shuffle_down || all.kind == Collect::shuffle_xor;
   const std::uint64_t common = shuffles ? 0 : reduced(all);
@@ -200,6 +202,27 @@ void report_apart(const char* instruction, const void* place) {
              " by different ways: since they were together each has waited for a barrier, or some have initialised one "
              "or issued a copy, and there is no __syncwarp() behind it",
          place);
+}
+
+void note_group_step(Warp& warp, std::uint64_t operands, const void* place) {
+  warp.group_way = (warp.group_way ^ operands) * 0x9E3779B97F4A7C15ull + 1;
+  warp.group_place = place;
+}
+
+void check_warpgroups(const Block& block) {
+  for (std::size_t first = 0; first < block.warps.size(); first += 4)
+    for (std::size_t other = first + 1; other < first + 4; ++other) {
+      const Warp& warp = block.warps[first];
+      const Warp none;
+      const Warp& next = other < block.warps.size() ? block.warps[other] : none;
+      if (warp.group_way == next.group_way) continue;
+      report(Rule::collective,
+             "warps " + std::to_string(first) + " and " + std::to_string(other) +
+                 " are of one warpgroup and have not executed the same wgmma and setmaxnreg instructions with the same "
+                 "operands",
+             warp.group_place != nullptr ? warp.group_place : next.group_place);
+      break;
+    }
 }
 
 void collect(Collect kind, unsigned mask, std::uint64_t value, int argument, int width, const void* operand,

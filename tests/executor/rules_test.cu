@@ -528,6 +528,18 @@ TEST(executor_rules, missing_wgmma_fence) {
   expect_nothing(findings_of<missing_wgmma_fence_kernel<Kernel::right>>(shape, sums));
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(sums[i], 16.0f) << i;
 }
+/// One warp of four leaves an instruction of the warpgroup out.
+template <Kernel which>
+__global__ void __launch_bounds__(128, 1) three_warps_kernel(int) {
+  if (which == Kernel::right || threadIdx.x < 96) device::decrease_registers<64>();
+}
+TEST(executor_rules, collective_of_a_warpgroup) {
+  const LaunchShape shape{.block = 128};
+  expect_rule(findings_of<three_warps_kernel<Kernel::broken>>(shape, 0), Rule::collective,
+              "warps 0 and 3 are of one warpgroup and have not executed the same wgmma and setmaxnreg instructions");
+  expect_nothing(findings_of<three_warps_kernel<Kernel::right>>(shape, 0));
+}
+
 TEST(executor_rules, missing_wgmma_wait) {
   const Words to(1024);
   auto* const sums = reinterpret_cast<float*>(to.get());
