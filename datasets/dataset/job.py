@@ -280,13 +280,9 @@ class _Job:
                 stale.unlink()
         with readable(str(self.source), self.kind.broken):
             self.kind.finish(self.source, self.options, self.plan, results, partial)
-        manifest = {
-            "made_by": "tmaops dataset resample",
-            "options": asdict(self.options),
-            "columns": self.plan.explained,
-            "failed": self.report.failed,
-            "files": {unit.path: result["sha256"] for unit, result in zip(units, results, strict=True)},
-        }
+        files = {unit.path: result["sha256"] for unit, result in zip(units, results, strict=True)}
+        manifest = {"made_by": "tmaops dataset resample", "options": asdict(self.options), "files": files}
+        manifest |= {"columns": self.plan.explained, "failed": self.report.failed}
         write_whole(partial / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         if self.source.is_file():
             move(partial / units[0].path, out)

@@ -403,17 +403,10 @@ def resample_columns(
     if like is not None:
         other = read(like)
         named |= {"like": other.given, "like_time": other.time}
-    options: dict[str, Any] = {
-        "hz": hz,
-        "mode": mode,
-        "columns": columns,
-        "offsets": offsets,
-        "start": start,
-        "end": end,
-    }
-    options |= {"align": align, "snap": snap, "max_gap": max_gap, "outside": outside, "duplicates": duplicates}
-    options |= {"time": source.time, "time_unit": time_unit, "times_unit": times_unit, "offset": offset, "group": group}
-    options |= {"sort": sort, "strict": strict, **named}
+    options: dict[str, Any] = {"hz": hz, "mode": mode, "columns": columns, "offsets": offsets, "sort": sort}
+    options |= {"start": start, "end": end, "align": align, "snap": snap, "max_gap": max_gap, "outside": outside}
+    options |= {"duplicates": duplicates, "time": source.time, "time_unit": time_unit, "times_unit": times_unit}
+    options |= {"offset": offset, "group": group, "strict": strict, **named}
     try:
         result = _recording.resample(source.given, **options)
     except _errors.Error as error:

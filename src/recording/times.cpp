@@ -107,7 +107,8 @@ std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& 
     const ParseResult result = dates ? parse_iso_time(text, to, style) : parse_time(text, time.unit, to);
     if (result == ParseResult::not_a_number)
       texts.refuse(row, dates ? "an ISO 8601 time as in the rows before"
-                              : "a number, as a time in " + std::string(to_string(time.unit)) + ", or ISO 8601");
+                              : "a number, as a time in " + std::string(to_string(time.unit)) +
+                                    ", or ISO 8601 (pandas.to_datetime makes it of other dates)");
     if (result != ParseResult::good) fail_time(texts.place(row), display_text(text), result, time);
     if (row == 0) time.iso = style;
     if (dates && style.zone.empty() != time.iso.zone.empty())

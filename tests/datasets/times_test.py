@@ -348,3 +348,12 @@ def test_warnings_of_times_are_those_of_every_door(tmp_path):
     assert "[other_time_name]" in report.warnings[0]
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "again.h5", hz=2, workers=1)
     assert "no zone" in report.warnings[0]
+
+
+def test_dates_in_other_forms_are_refused_with_what_converts_them(tmp_path):
+    columns = {"time": ["03/14/2026 10:00:00", "03/14/2026 10:00:01"], "x": [1.0, 2.0]}
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    with pytest.raises(tmaops.Error, match="pandas.to_datetime makes it of other dates"):
+        tmaops.resample({name: np.array(values) for name, values in columns.items()}, hz=2)
+    with pytest.raises(tmaops.Error, match="pandas.to_datetime makes it of other dates"):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=2, workers=1)

@@ -178,6 +178,7 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
   }
   if (table.columns == 0) fail(ErrorCode::empty_trajectory, where, "no line of data", "at least one row");
   check_names(table);
+  recording.notes = std::move(table.notes);
   recording.warnings = std::move(table.warnings);
   recording.named = tum || !table.names.empty();
   if (table.names_in_comment && !tum) recording.header_comment = start_of_comment(table.comment);

@@ -113,8 +113,8 @@ class HeaderFinder {
       table_.names = options_.names;
     } else if (options_.header && first_line_names()) {
       for (std::size_t i = 0; i < table_.columns; ++i) table_.names.emplace_back(table_.at(0, i).text);
-      table_.fields.erase(table_.fields.begin(), table_.fields.begin() + static_cast<std::ptrdiff_t>(table_.columns));
-      table_.lines.erase(table_.lines.begin());
+      drop_first_line();
+      if (first_line_has_units()) take_units();
     } else {
       take_names_of_comment();
       if (options_.header && table_.names.empty()) warn_of_numbered_columns();
@@ -135,6 +135,27 @@ class HeaderFinder {
       table_.warnings.push_back({"header_assumed", table_.place(0, 0) + ": the line " + first_line() +
                                                        " was taken as the header, because it has text above a number"});
     return !any_value || above_value;
+  }
+  void drop_first_line() {
+    table_.fields.erase(table_.fields.begin(), table_.fields.begin() + static_cast<std::ptrdiff_t>(table_.columns));
+    table_.lines.erase(table_.lines.begin());
+  }
+  // A line below the names that can be no sample: nothing in it can be a time, begins like one or is missing.
+  bool first_line_has_units() const {
+    const auto empty = [](const TableField& field) { return field.text.empty(); };
+    return !std::ranges::all_of(table_.fields, empty) &&
+           std::ranges::all_of(table_.fields, [&](const TableField& field) {
+             return empty(field) || !(is_value(field) || is_missing(field.text) || is_digit(field.text[0]));
+           });
+  }
+  void take_units() {
+    table_.notes.push_back({"units_line", table_.place(0, 0) + ": the line " + first_line() + " was read as units"});
+    for (std::size_t i = 0; i < table_.columns; ++i) {
+      std::string_view unit = trimmed(table_.at(0, i).text);
+      if (unit.size() > 2 && (unit[0] == '[' || unit[0] == '(')) unit = unit.substr(1, unit.size() - 2);
+      if (!unit.empty()) table_.names[i] += " [" + std::string(unit) + "]";
+    }
+    drop_first_line();
   }
   void take_names_of_comment() {
     std::string_view comment = trimmed(table_.comment);

@@ -26,6 +26,7 @@ struct Table {
   std::vector<std::string> names;  // UTF-8; empty when the file has no header
   bool names_in_comment = false;
   std::string comment;  // the last comment line before the data, as it is
+  std::vector<Note> notes;
   std::vector<Note> warnings;
   std::size_t columns = 0;
   std::vector<TableField> fields;    // rows x columns

@@ -25,6 +25,17 @@ TEST(Table, finds_the_delimiter_and_the_header) {
   EXPECT_EQ(parse_table("0,1,\n1,2,\n", "a.csv").columns, 3U);
 }
 
+TEST(Table, a_line_of_units_below_the_names_is_no_sample) {
+  const Table table = parse_table("t,acc,yaw,name\nms,[m/s2],(deg),\n0,1.5,2,a\n10,2,3,b\n", "a.csv");
+  EXPECT_EQ(table.names, (std::vector<std::string>{"t [ms]", "acc [m/s2]", "yaw [deg]", "name"}));
+  EXPECT_EQ(table.rows(), 2U);
+  ASSERT_EQ(table.notes.size(), 1U);
+  EXPECT_EQ(table.notes[0].id, "units_line");
+  EXPECT_EQ(table.notes[0].text, "a.csv:2:1: the line 'ms,[m/s2],(deg),' was read as units");
+  for (const char* text : {"t,x\nNA,b\n1,c\n", "t,x\n03/14/2026 10:00:00,a\n", "t,x\n,\n1,2\n", "t,x\n0,a\n"})
+    EXPECT_TRUE(parse_table(text, "a.csv").notes.empty()) << text;
+}
+
 TEST(Table, a_comment_line_names_the_columns_when_it_fits) {
   EXPECT_EQ(parse_table("#timestamp [ns],p x [m]\n0,1\n", "a.csv").names,
             (std::vector<std::string>{"timestamp [ns]", "p x [m]"}));
