@@ -47,8 +47,14 @@ Found::Found(const SharedLibrary& library, const char* name) : address_(library.
 Product product_of(const Workload& workload) {
   const nlohmann::json parameters = workload.peer_parameters();
   if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0 || parameters["bias"] != "none" ||
-      parameters["activation"] != "none" || parameters["batched"] == true)
+      parameters["activation"] != "none")
     peer_refuses("cuBLAS", "a plain product of two matrices");
+  return bare_product_of(workload);
+}
+
+Product bare_product_of(const Workload& workload) {
+  const nlohmann::json parameters = workload.peer_parameters();
+  if (parameters["batched"] == true) peer_refuses("cuBLAS", "a plain product of two matrices");
   const TensorView a = workload.tensor("a", 0);
   const TensorView b = workload.tensor("b", 0);
   const TensorView d = workload.tensor("d", 0);

@@ -20,6 +20,11 @@ inline constexpr int kGemmDefault = -1;       // CUBLAS_GEMM_DEFAULT
 inline constexpr int kReal32F = 0;            // CUDA_R_32F
 inline constexpr int kTransposeA = 3;         // CUBLASLT_MATMUL_DESC_TRANSA
 inline constexpr int kTransposeB = 4;         // CUBLASLT_MATMUL_DESC_TRANSB
+inline constexpr int kEpilogue = 7;           // CUBLASLT_MATMUL_DESC_EPILOGUE
+inline constexpr int kBiasPointer = 8;        // CUBLASLT_MATMUL_DESC_BIAS_POINTER
+inline constexpr int kPlainEpilogue = 1;      // CUBLASLT_EPILOGUE_DEFAULT
+inline constexpr int kRelu = 2;               // CUBLASLT_EPILOGUE_RELU
+inline constexpr int kBias = 4;               // CUBLASLT_EPILOGUE_BIAS; with RELU: the sum
 inline constexpr int kMaxWorkspaceBytes = 1;  // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
 /// What NVIDIA recommends for Hopper, and what PyTorch gives it.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
@@ -97,8 +102,10 @@ struct Product {
   int input_type, output_type;  // cudaDataType
 };
 
-/// Throws Error variant_refuses with the reason when the workload is more than a plain product.
+/// Throws Error variant_refuses with the reason when the workload is more than a plain product of two matrices.
 Product product_of(const Workload& workload);
+/// The same without what becomes of the product, whatever that is.
+Product bare_product_of(const Workload& workload);
 
 /// Throws Error variant_refuses with the library's own words unless the status is success.
 void check(Status status, const char* (*status_text)(Status), const std::string& what);

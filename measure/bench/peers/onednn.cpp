@@ -71,13 +71,13 @@ Call make_call(const Workload& workload, int set) {
   }
   dnnl::memory::desc bias;
   if (parameters["bias"] != "none") {
+    const TensorView given = workload.tensor("bias", set);
     dnnl::memory::dims shape(static_cast<std::size_t>(d.rank), 1);
-    shape[static_cast<std::size_t>(parameters["bias"] == "row" ? d.rank - 2 : d.rank - 1)] =
-        workload.tensor("bias", set).shape[0];
+    shape[static_cast<std::size_t>(parameters["bias"] == "row" ? d.rank - 2 : d.rank - 1)] = given.shape[0];
     dnnl::memory::dims strides(shape.size(), 1);
     for (std::size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
-    bias = dnnl::memory::desc(shape, dnnl::memory::data_type::f32, strides);
-    product->arguments[DNNL_ARG_BIAS] = dnnl::memory(bias, product->engine, workload.tensor("bias", set).data);
+    bias = dnnl::memory::desc(shape, ops::gemm::onednn::data_type(given.dtype), strides);
+    product->arguments[DNNL_ARG_BIAS] = dnnl::memory(bias, product->engine, given.data);
   }
   const bool has_bias = parameters["bias"] != "none";
 #if DNNL_VERSION_MAJOR >= 3

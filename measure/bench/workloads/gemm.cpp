@@ -124,7 +124,7 @@ std::vector<TensorSpec> tensors(const GemmConfig& config) {
                               {"d", config.out, matrix(config, config.m, config.n, true), true}};
   if (config.beta != 0) all.push_back({"c", config.out, matrix(config, config.m, config.n, true)});
   if (config.bias != "none")
-    all.push_back({"bias", DType::f32, Layout::contiguous({config.bias == "row" ? config.m : config.n})});
+    all.push_back({"bias", config.out, Layout::contiguous({config.bias == "row" ? config.m : config.n})});
   return all;
 }
 
@@ -261,10 +261,10 @@ std::vector<Expected> GemmWorkload::reference(std::uint64_t seed, double work) c
     }
     if (config_.bias != "none") {
       const auto& chosen = config_.bias == "row" ? rows : columns;
+      const TensorView given = tensor("bias", 0);
       bias = Buffer(DType::f32, Layout::contiguous({static_cast<std::int64_t>(chosen.size())}));
       for (std::size_t i = 0; i < chosen.size(); ++i)
-        store(DType::f32, bias.view().data, static_cast<std::int64_t>(i),
-              load(DType::f32, tensor("bias", 0).data, chosen[i]));
+        store(DType::f32, bias.view().data, static_cast<std::int64_t>(i), load(given.dtype, given.data, chosen[i]));
       packed.bias = bias.view();
     }
     gemm(a.view(), b.view(), want.view(), packed);
