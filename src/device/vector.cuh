@@ -48,6 +48,13 @@ __device__ __forceinline__ T load_now(const T* from) {
   return value;
 }
 
+/// The same of 2 bytes, with zeros above them: nothing waits for the load but what uses the result.
+__device__ __forceinline__ std::uint32_t load_now(const std::uint16_t* from) {
+  std::uint32_t value;
+  asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(__cvta_generic_to_global(from)) : "memory");
+  return value;
+}
+
 /// Writes 16 bytes.
 __device__ __forceinline__ void store_16(void* to, const uint4& value) { *static_cast<uint4*>(to) = value; }
 

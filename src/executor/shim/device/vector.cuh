@@ -19,6 +19,7 @@ __device__ __forceinline__ T load_now(const T* from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
   return *from;
 }
+__device__ __forceinline__ std::uint32_t load_now(const std::uint16_t* from) { return *from; }
 
 __device__ __forceinline__ void store_16(void* to, const uint4& value) { *static_cast<uint4*>(to) = value; }
 

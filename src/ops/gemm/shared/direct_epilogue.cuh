@@ -6,7 +6,8 @@
 #include <type_traits>
 
 #include "device/vector.cuh"
-#include "ops/gemm/shared/epilogue.cuh"
+#include "device/warp.cuh"
+#include "ops/gemm/shared/epilogue_values.cuh"
 
 namespace tmaops::ops::gemm {
 

@@ -3,14 +3,12 @@
 // warp's.
 #pragma once
 
-#include "device/convert.cuh"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
-#include "ops/gemm/shared/call.cuh"
+#include "ops/gemm/shared/epilogue_values.cuh"
 
 namespace tmaops::ops::gemm {
 
-inline constexpr int kStagedRows = 16;     // a warp's part of a wgmma tile
 inline constexpr int kStagedColumns = 64;  // of f32
 
 struct alignas(1024) WarpStaging {
@@ -23,58 +21,41 @@ __device__ __forceinline__ int staged_at(int row, int column) {
   return row * kStagedColumns + (column ^ ((row & 3) << 3));
 }
 
-__device__ __forceinline__ float load_float(const void* data, DType dtype, std::int64_t at) {
-  if (dtype == DType::f16) return device::widen(static_cast<const __half*>(data)[at]);
-  if (dtype == DType::bf16) return device::widen(static_cast<const __nv_bfloat16*>(data)[at]);
-  return static_cast<const float*>(data)[at];
-}
-
-__device__ __forceinline__ float activate(Activation activation, float x) {
-  switch (activation) {
-    case Activation::none:
-      break;
-    case Activation::relu:
-      return x < 0.0F ? 0.0F : x;  // NaN stays NaN
-    case Activation::gelu:
-      return 0.5F * x * erfcf(x * -0.707106781F);
-    case Activation::silu:
-      return x / (1.0F + expf(-x));
-  }
-  return x;
-}
-
-__device__ __forceinline__ std::uint32_t pack(float low, float high, DType dtype) {
-  if (dtype == DType::f16) return device::pack<__half>(low, high);
-  return device::pack<__nv_bfloat16>(low, high);
-}
-
-__device__ __forceinline__ void store_float(void* data, DType dtype, std::int64_t at, float value) {
-  if (dtype == DType::f16)
-    static_cast<__half*>(data)[at] = device::narrow<__half>(value);
-  else if (dtype == DType::bf16)
-    static_cast<__nv_bfloat16*>(data)[at] = device::narrow<__nv_bfloat16>(value);
-  else
-    static_cast<float*>(data)[at] = value;
-}
-
-/// alpha, C, bias and activation on the staged rows x columns that begin at (row, column) of D.
+/// alpha, C, bias and activation on the staged rows x columns that begin at (row, column) of D. A lane has four columns
+/// of every second row.
 __device__ __forceinline__ void finish_staged(const Epilogue& epilogue, WarpStaging& staging, int row, int column,
                                               int rows, int columns, std::int64_t batch) {
-#pragma unroll 4
-  for (int i = device::lane_index(); i < rows * kStagedColumns; i += device::kWarpThreads) {
-    const int r = i / kStagedColumns;
-    const int c = i % kStagedColumns;
-    if (c >= columns) continue;
-    float& sum = staging.accumulators[staged_at(r, c)];
-    float value = epilogue.alpha * sum;
-    if (epilogue.c != nullptr)
-      value += epilogue.beta * load_float(epilogue.c, epilogue.c_dtype,
-                                          batch * epilogue.c_batch_stride + (row + r) * epilogue.c_row_stride +
-                                              (column + c) * epilogue.c_column_stride);
-    if (epilogue.bias != nullptr)
-      value += load_float(epilogue.bias, epilogue.bias_dtype,
-                          (row + r) * epilogue.bias_row_stride + (column + c) * epilogue.bias_column_stride);
-    sum = activate(epilogue.activation, value);
+  constexpr int kWidth = 4;
+  constexpr int kGroups = kStagedColumns / kWidth;
+  const int first = device::lane_index() % kGroups * kWidth;
+  const int count = min(kWidth, columns - first);
+  if (count <= 0) return;
+  const auto bias_at = [&](int r, int j) {
+    return load_float(epilogue.bias, epilogue.bias_dtype,
+                      (row + r) * epilogue.bias_row_stride + (column + first + j) * epilogue.bias_column_stride);
+  };
+  const bool by_row = epilogue.bias_row_stride != 0;
+  float of_columns[kWidth] = {};
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j)
+    if (epilogue.bias != nullptr && !by_row && j < count) of_columns[j] = bias_at(0, j);
+#pragma unroll 1
+  for (int r = device::lane_index() / kGroups; r < rows; r += device::kWarpThreads / kGroups) {
+    float4& sums = *reinterpret_cast<float4*>(staging.accumulators + staged_at(r, first));
+    float value[kWidth] = {sums.x, sums.y, sums.z, sums.w};
+    const float of_row = by_row ? bias_at(r, 0) : 0.0F;
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      float added = of_columns[j] + of_row;
+      if (epilogue.c != nullptr && j < count)
+        added = fmaf(epilogue.beta,
+                     load_float(epilogue.c, epilogue.c_dtype,
+                                batch * epilogue.c_batch_stride + (row + r) * epilogue.c_row_stride +
+                                    (column + first + j) * epilogue.c_column_stride),
+                     added);
+      value[j] = activate(epilogue.activation, fmaf(epilogue.alpha, value[j], added));
+    }
+    sums = {value[0], value[1], value[2], value[3]};
   }
 }
 

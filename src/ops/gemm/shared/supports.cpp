@@ -16,11 +16,13 @@ bool is_plain_product(const Problem& problem) {
   return problem.alpha == 1.0F && !problem.c && !problem.bias_dtype && problem.activation == Activation::none;
 }
 
-bool has_plain_rows(const Problem& problem) {
+bool has_fused_rows(const Problem& problem) {
   const MatrixLayout& d = problem.d;
-  return is_plain_product(problem) && d.dtype != DType::f32 && d.order == Order::row && d.columns % 8 == 0 &&
-         supports_map(d, "d");
+  const bool takes_c = !problem.c || (problem.c->dtype != DType::f32 && has_aligned_rows(*problem.c));
+  return takes_c && d.dtype != DType::f32 && d.order == Order::row && d.columns % 8 == 0 && supports_map(d, "d");
 }
+
+bool has_plain_rows(const Problem& problem) { return is_plain_product(problem) && has_fused_rows(problem); }
 
 bool has_whole_chunks(const Problem& problem) {
   const auto narrow = [](const MatrixLayout& layout) { return 2 * layout.leading_dimension() <= INT32_MAX; };

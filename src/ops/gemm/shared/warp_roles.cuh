@@ -2,6 +2,7 @@
 // others, and what a launch is told.
 #pragma once
 
+#include "ops/gemm/shared/fragment_epilogue.cuh"
 #include "ops/gemm/shared/tensor_epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
@@ -66,7 +67,7 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   MappedOperand b = map_b(call, boxes.b_extent, boxes.b_depth);
   a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
   const bool columns = call.problem.d.order == Order::column;
-  const bool tensor_store = has_plain_rows(columns ? transposed(call.problem) : call.problem);
+  const bool tensor_store = has_fused_rows(columns ? transposed(call.problem) : call.problem);
   return {.map_a = tma::encode_valid(a.spec, device),
           .map_b = tma::encode_valid(b.spec, device),
           .map_d = tensor_store ? tma::encode_valid(map_d<n>(call), device) : tma::TensorMap{},

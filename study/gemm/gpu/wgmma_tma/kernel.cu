@@ -6,6 +6,7 @@
 // Below 2048 descriptors and barriers cost what they save (docs/findings/gemm.md, G1).
 #include "ops/gemm/shared/deep_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
+#include "ops/gemm/shared/epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
 namespace tmaops::ops::gemm::wgmma_tma {

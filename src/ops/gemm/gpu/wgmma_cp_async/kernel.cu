@@ -4,6 +4,7 @@
 #include "device/fence.cuh"
 #include "ops/gemm/shared/chunk_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
+#include "ops/gemm/shared/epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
 namespace tmaops::ops::gemm::wgmma_cp_async {

@@ -8,6 +8,7 @@
 #include "ops/gemm/shared/chunk_loads.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
+#include "ops/gemm/shared/epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
 namespace tmaops::ops::gemm::wgmma_deep_stages {

@@ -15,12 +15,12 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-/// The tiles for a product, as it is or as D^T = B^T A^T, whose D TMA stores if `plain`.
+/// The tiles for a product, as it is or as D^T = B^T A^T, of which most are for a `plain` one.
 void add_tiles(std::vector<Config>& made, const Problem& product, bool plain, bool swapped) {
   const bool k_major = product.b.order == Order::column;
   for (const int columns : {256, 128, 144, 160, 176, 192}) {
-    // 256: both warpgroups share a tile. Other tiles wider than 128 leave no registers for the general epilogue, and
-    // rows along N come in panels of 64.
+    // 256: both warpgroups share a tile. Other tiles wider than 128 leave no registers for an epilogue, and rows
+    // along N come in panels of 64.
     if (columns != 256 && columns != 128 && !(plain && (k_major || columns == 192))) continue;
     // Clusters gain next to nothing elsewhere (docs/findings/gemm_large.md, P12).
     for (int cluster = 1; cluster <= (columns == 192 ? 2 : 1); ++cluster)
@@ -36,8 +36,8 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
   std::vector<Config> made;
   const bool plain = has_plain_rows(row_major);
   add_tiles(made, row_major, plain, false);
-  // D^T is written by TMA alone.
-  if (plain) add_tiles(made, transposed(row_major), plain, true);
+  // D^T is written by TMA alone, and its C would be read in columns.
+  if (has_fused_rows(row_major) && !row_major.c) add_tiles(made, transposed(row_major), plain, true);
   return made;
 }
 

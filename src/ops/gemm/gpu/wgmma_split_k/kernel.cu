@@ -11,6 +11,7 @@
 #include "device/cluster.cuh"
 #include "device/matrix.cuh"
 #include "ops/gemm/shared/deep_loads.cuh"
+#include "ops/gemm/shared/fragment_epilogue.cuh"
 #include "ops/gemm/shared/short_call.cuh"
 #include "ops/gemm/shared/waves.hpp"
 
@@ -103,12 +104,23 @@ struct LongJob : ShortJob {
   int stages_each = 0;  // of a block, at least one
   int one_more = 0;     // blocks that have one stage more
   int kept = 0;         // fragments that a block finishes, the last fewer
-  bool direct = false;  // D is the product itself, in 16 bits and rows of whole chunks
+  bool direct = false;  // D has 16 bits and rows of whole chunks
   bool swapped = false;
   Epilogue epilogue;
 };
 template <Way way>
 using Job = std::conditional_t<way == Way::any, LongJob, ShortJob>;
+
+/// The short form has none.
+template <int n, Way way>
+struct Bias {
+  __device__ __forceinline__ Bias(const ShortJob&, int, int) {}
+};
+template <int n>
+struct Bias<n, Way::any> {
+  FragmentBias<n> value;
+  __device__ __forceinline__ Bias(const LongJob& job, int row, int column) : value(job.epilogue, row, column) {}
+};
 
 /// A stage's part of an operand, at (mn, k).
 template <Major major, int extent, int halves>
@@ -322,6 +334,8 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
 
   float accumulators[n / 2];
   const int lane = device::lane_index();
+  const int warp_row = row + warp * kStagedRows;
+  const Bias<n, way> bias(job, warp_row, column);
   const auto release = [&](int stage) {
     if (lane == 0) device::arrive(shared.ring.empty[stage]);
   };
@@ -387,7 +401,6 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
       }
     }
   }
-  const int warp_row = row + warp * kStagedRows;
   unsigned char* const staging = shared.stage[0].a[0] + warp * (n * 2 * kStagedRows);
   if constexpr (!kAny) {
     const Lines d{job.d, job.d_stride, static_cast<int>(job.m), static_cast<int>(job.n)};
@@ -400,6 +413,8 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     }
   } else if (job.direct) {
     const Epilogue& epilogue = job.epilogue;
+    if (!epilogue.plain)
+      finish_fragments<n>(epilogue, bias.value, 0, accumulators, warp_row, column, batch, first_kept, end_kept);
     const Lines d{static_cast<unsigned char*>(epilogue.d) + 2 * batch * epilogue.d_batch_stride,
                   2 * (job.swapped ? epilogue.d_column_stride : epilogue.d_row_stride), epilogue.rows,
                   epilogue.columns};
@@ -491,7 +506,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                         each,
                         more,
                         kept_atoms(Of::atoms, config.splits),
-                        has_plain_rows(row_major.problem),
+                        has_fused_rows(row_major.problem) && !(config.swapped && row_major.problem.c),
                         config.swapped,
                         call.epilogue()};
       work.add(kernel<T, rows, n, a_major, b_major, Way::any>, shape, any);
