@@ -6,6 +6,7 @@
 
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
+#include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/tuning.hpp"
 
 namespace tmaops::ops::gemm {
@@ -43,7 +44,7 @@ std::optional<Choice> measured(const TuningTable* table, const Problem& row_majo
   std::string wanted;
   if (tuned != nullptr)
     wanted = tuned->choice;
-  else if (row_major.d.dtype == row_major.a.dtype)
+  else if (row_major.d.dtype == row_major.a.dtype && is_plain_product(row_major))
     wanted = measured_choice(device, product);
   if (wanted.empty()) return std::nullopt;
   for (const Choice& choice : every_choice(row_major, device))

@@ -10,6 +10,7 @@
 
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
+#include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/tuning.hpp"
 #include "support/gpus.hpp"
 
@@ -24,20 +25,34 @@ MatrixLayout dense(bool row_major, std::int64_t rows, std::int64_t columns, DTyp
   return made;
 }
 
-/// "RC 64x4096x7168" or "RC 1024".
-Problem problem_of(const std::string& name, DType dtype) {
+/// "RC 64x4096x7168" or "RC 1024", and what follows: "beta=1 bias=column gelu".
+Problem problem_of(const std::string& whole, DType dtype) {
+  const std::size_t end = std::min(whole.find(' ', 3), whole.size());
+  const std::string name = whole.substr(0, end);
+  const std::string rest = whole.substr(end);
   std::vector<std::int64_t> extents;
   for (std::size_t at = 3; at < name.size(); at = std::min(name.find('x', at), name.size() - 1) + 1)
     extents.push_back(std::stoll(name.substr(at)));
   extents.resize(3, extents.front());
   const auto [m, n, k] = std::tuple{extents[0], extents[1], extents[2]};
-  return {.m = m,
-          .n = n,
-          .k = k,
-          .a = dense(name[0] == 'R', m, k, dtype),
-          .b = dense(name[1] == 'R', k, n, dtype),
-          .d = dense(true, m, n, dtype),
-          .device = {DeviceType::cuda, 0}};
+  Problem made{.m = m,
+               .n = n,
+               .k = k,
+               .a = dense(name[0] == 'R', m, k, dtype),
+               .b = dense(name[1] == 'R', k, n, dtype),
+               .d = dense(true, m, n, dtype),
+               .device = {DeviceType::cuda, 0}};
+  if (rest.find("beta") != std::string::npos) {
+    made.beta = 1;
+    made.c = made.d;
+  }
+  if (rest.find("bias") != std::string::npos) {
+    made.bias_dtype = dtype;
+    made.bias_stride = 1;
+  }
+  for (const Activation one : {Activation::relu, Activation::gelu, Activation::silu})
+    if (rest.ends_with(to_string(one))) made.activation = one;
+  return made;
 }
 
 struct Measured {
@@ -51,8 +66,8 @@ struct Measured {
   }
 };
 
-std::vector<Measured> measured_products() {
-  std::ifstream file(TMAOPS_SOURCE_DIR "/results/h200/gemm_choices.json");
+std::vector<Measured> measured_products(const std::string& name = "gemm_choices") {
+  std::ifstream file(TMAOPS_SOURCE_DIR "/results/h200/" + name + ".json");
   std::vector<Measured> all;
   const nlohmann::json document = nlohmann::json::parse(file);
   for (const auto& one : document["products"]) {
@@ -89,6 +104,20 @@ TEST_F(GemmMeasuredChoices, are_within_three_percent_of_the_best_for_every_produ
     const Choice choice = select(one.problem, h200, "", "off");
     EXPECT_LE(one.loss(choice), 1.03) << one.name << ": " << choice.name();
   }
+}
+
+/// With bias, activation and residual, by the estimate.
+TEST_F(GemmMeasuredChoices, are_near_the_best_for_what_follows_a_product) {
+  DeviceInfo h200 = h100();
+  h200.name = "NVIDIA H200";
+  int compared = 0;
+  for (const Measured& one : measured_products("gemm_fused_choices")) {
+    if (ops::gemm::is_plain_product(one.problem)) continue;
+    const Choice choice = select(one.problem, h200, "", "off");
+    EXPECT_LE(one.loss(choice), 1.15) << one.name << ": " << choice.name();
+    ++compared;
+  }
+  EXPECT_GE(compared, 20);
 }
 
 TEST_F(GemmMeasuredChoices, serve_an_h100_too) {

@@ -57,7 +57,8 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   std::vector<Config> made;
   const bool whole_chunks = has_whole_chunks(row_major);
   add_tiles(made, row_major, device, false, whole_chunks);
-  add_tiles(made, transposed(row_major), device, true, whole_chunks);
+  // The C of D^T would be read in columns.
+  if (!row_major.c || !has_fused_rows(row_major)) add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }
 
