@@ -68,9 +68,9 @@ def ladder():
     """What each step of the gemm ladder brings."""
     bars = []
     for implementation, label in STEPS.items():
-        row = one("h100/gemm.json", case="RC 2048", dtype="f16", temperature="hot", implementation=implementation)
+        row = one("h200/gemm.json", case="RC 2048", dtype="f16", temperature="hot", implementation=implementation)
         bars.append((label, row["us"]["median"], THEIRS if implementation == "cublaslt" else OURS))
-    return "gemm 2048 x 2048 x 2048, f16, H100", "µs", bars
+    return "gemm 2048 x 2048 x 2048, f16, H200", "µs", bars
 
 
 BARS = {"detector": detector, "data_set": data_set, "ladder": ladder}
@@ -79,7 +79,7 @@ SOURCES = {
     "detector": ("h100/models_batch4.json", lambda row: True),
     "data_set": ("cpu/dataset.json", lambda row: True),
     "ladder": (
-        "h100/gemm.json",
+        "h200/gemm.json",
         lambda row: row["case"] == "RC 2048" and row["temperature"] == "hot" and row["implementation"] in STEPS,
     ),
     "gemm_distribution": ("h200/gemm_choices.json", lambda row: True),
