@@ -215,7 +215,10 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
     found.push_back(std::move(*named));
   }
   for (std::size_t c = 0; c < view.columns.size(); ++c) {
-    const std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
+    std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
+    const bool w_first = !words.empty() && words.back() == "wxyz";
+    const bool order_named = w_first || (!words.empty() && words.back() == "xyzw");
+    if (order_named) words.pop_back();
     const Word* word = find_word(kQuaternionWords, words);
     for (std::size_t i = 0; word == nullptr && i < words.size(); ++i)  // robot0_eef_quat_site
       if (const Word* other = find_word(kQuaternionWords, words[i]); other != nullptr && other->certain) word = other;
@@ -223,6 +226,9 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
     for (NamedVector& vector : vectors_in(view, c, 4, found)) {
       if (!word->certain && !has_unit_norm(view, vector.components)) continue;
       vector.prefix = prefix_of(view.columns[c].name, word->word);
+      vector.order_named = order_named;
+      vector.w_first = w_first;
+      if (w_first) std::ranges::rotate(vector.components, vector.components.begin() + 1);
       found.push_back(std::move(vector));
     }
   }

@@ -95,6 +95,17 @@ TEST(ColumnRules, arrays_of_four_channels_are_quaternions_by_their_words) {
   EXPECT_TRUE(quaternions({column("orientation", {0, 0, 1}, 3)}).empty());
 }
 
+TEST(ColumnRules, the_name_of_an_array_may_end_with_the_order_of_its_numbers) {
+  for (const char* name : {"quat_wxyz", "orientation_wxyz", "orientation_xyzw"}) {
+    const std::vector<Column> all{column(name, {0, 0.6, 0.8, 0, 0, 0, 0, 1}, 4)};
+    const auto quaternions = recording::find_quaternions({all});
+    ASSERT_EQ(quaternions.size(), 1u) << name;
+    const bool w_first = std::string(name).ends_with("wxyz");
+    EXPECT_EQ(quaternions[0].order(), w_first ? "w x y z" : "x y z w") << name;
+    EXPECT_EQ(quaternions[0].components[3].channel, w_first ? 0 : 3) << name;
+  }
+}
+
 TEST(ColumnRules, what_is_no_quaternion_is_not_taken_for_one) {
   for (const Names& names : {Names{"qx", "qy", "qz"},
                              {"x", "y", "z", "w"},
