@@ -1,5 +1,5 @@
-// The epilogue of a product in 16 bits, on a warp's accumulators where they are: what the copy engine or the threads
-// themselves then write is rounded from finished values. Nothing is branched on inside but whole steps.
+// alpha, C, bias and activation in registers, for a D in 16 bits: on a warp's accumulators, before they are rounded and
+// stored by the copy engine or by the threads.
 #pragma once
 
 #include "device/vector.cuh"
