@@ -204,8 +204,7 @@ class Episodes:
         if not self._taken and self.targets.size:
             rows = [_recording.rows(each, self.times.size) for each in PICKED]
             given = [_recording.column("time", self.times), *rows]
-            own = {"mode": [f"{each}={each}" for each in PICKED], "duplicates": "last"}
-            own |= {"time": "time", "time_unit": "ns"}
+            own = dict(mode=[f"{each}={each}" for each in PICKED], duplicates="last", time="time", time_unit="ns")
             made = _recording.resample(given, **own, **self.asked)
             self._taken |= {each.name: each.values for each in made.arrays}
         return self._taken[mode] if self.targets.size else self.targets

@@ -15,8 +15,7 @@ from tmaops.dataset.options import options_of
 from tmaops.dataset.places import place
 
 #: What the page plots of each stream, by episode.
-PLOTS = {"hz": "rate, Hz", "jitter": "jitter, share of a step"}
-PLOTS |= {"longest_gap": "longest gap, s", "drops": "missing samples"}
+PLOTS = dict(hz="rate, Hz", jitter="jitter, share of a step", longest_gap="longest gap, s", drops="missing samples")
 
 
 @dataclass

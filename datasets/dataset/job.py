@@ -281,8 +281,13 @@ class _Job:
         with readable(str(self.source), self.kind.broken):
             self.kind.finish(self.source, self.options, self.plan, results, partial)
         files = {unit.path: result["sha256"] for unit, result in zip(units, results, strict=True)}
-        manifest = {"made_by": "tmaops dataset resample", "options": asdict(self.options), "files": files}
-        manifest |= {"columns": self.plan.explained, "failed": self.report.failed}
+        manifest = {
+            "made_by": "tmaops dataset resample",
+            "options": asdict(self.options),
+            "columns": self.plan.explained,
+            "failed": self.report.failed,
+            "files": files,
+        }
         write_whole(partial / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         if self.source.is_file():
             move(partial / units[0].path, out)

@@ -174,9 +174,12 @@ class FrameResampler(Resampler):
         own["dataset_to_index"] = own["dataset_from_index"] + counts
         self._described.append(own)
         self._episode, self._index = self._episode + counts.size, self._index + int(counts.sum())
-        numbers = {"timestamp": np.repeat(begins / 1e9, counts) + frame / float(clock.rate(self.options.hz))}
-        numbers |= {"frame_index": frame, "episode_index": np.repeat(own["episode_index"], counts)}
-        numbers["index"] = frame + np.repeat(own["dataset_from_index"], counts)
+        numbers = {
+            "timestamp": np.repeat(begins / 1e9, counts) + frame / float(clock.rate(self.options.hz)),
+            "frame_index": frame,
+            "episode_index": np.repeat(own["episode_index"], counts),
+            "index": frame + np.repeat(own["dataset_from_index"], counts),
+        }
         kinds = {name: self.schema.field(name).type for name in numbers}
         return {n: pa.array(values.astype(kinds[n].to_pandas_dtype()), kinds[n]) for n, values in numbers.items()}
 

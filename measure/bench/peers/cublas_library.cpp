@@ -44,17 +44,11 @@ Found::Found(const SharedLibrary& library, const char* name) : address_(library.
   if (address_ == nullptr) peer_refuses("cuBLAS", library.name() + " with the function " + name);
 }
 
-Product product_of(const Workload& workload) {
+Product product_of(const Workload& workload, bool plain) {
   const nlohmann::json parameters = workload.peer_parameters();
-  if (parameters["alpha"] != 1.0 || parameters["beta"] != 0.0 || parameters["bias"] != "none" ||
-      parameters["activation"] != "none")
-    peer_refuses("cuBLAS", "a plain product of two matrices");
-  return bare_product_of(workload);
-}
-
-Product bare_product_of(const Workload& workload) {
-  const nlohmann::json parameters = workload.peer_parameters();
-  if (parameters["batched"] == true) peer_refuses("cuBLAS", "a plain product of two matrices");
+  const bool has_more = parameters["alpha"] != 1.0 || parameters["beta"] != 0.0 || parameters["bias"] != "none" ||
+                        parameters["activation"] != "none";
+  if ((plain && has_more) || parameters["batched"] == true) peer_refuses("cuBLAS", "a plain product of two matrices");
   const TensorView a = workload.tensor("a", 0);
   const TensorView b = workload.tensor("b", 0);
   const TensorView d = workload.tensor("d", 0);

@@ -102,10 +102,9 @@ struct Product {
   int input_type, output_type;  // cudaDataType
 };
 
-/// Throws Error variant_refuses with the reason when the workload is more than a plain product of two matrices.
-Product product_of(const Workload& workload);
-/// The same without what becomes of the product, whatever that is.
-Product bare_product_of(const Workload& workload);
+/// Throws Error variant_refuses with the reason when the workload is more than a plain product of two matrices. Not
+/// `plain`: what becomes of the product is left to the caller.
+Product product_of(const Workload& workload, bool plain = true);
 
 /// Throws Error variant_refuses with the library's own words unless the status is success.
 void check(Status status, const char* (*status_text)(Status), const std::string& what);

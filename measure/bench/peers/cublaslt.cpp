@@ -120,7 +120,7 @@ std::vector<Call> calls_of(const std::shared_ptr<CublasLtContext>& context, cons
 }  // namespace
 
 std::unique_ptr<Implementation> make_cublaslt(const Workload& workload, Timer& timer) {
-  const auto context = std::make_shared<CublasLtContext>(cublas::bare_product_of(workload), epilogue_of(workload),
+  const auto context = std::make_shared<CublasLtContext>(cublas::product_of(workload, false), epilogue_of(workload),
                                                          workload.info().device);
   std::vector<std::vector<Call>> ways;
   for (const cublas::Algorithm& algorithm : context->algorithms())

@@ -18,7 +18,8 @@ constexpr double kCutWave = 0.5;
 constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
 /// Part of the L2 that a call finds filled with its inputs when they are larger than half of it.
 constexpr double kKeptPart = 0.45;
-/// Microseconds that a bias, an activation or a residual takes on each column of a tile: a warp finishes 16 rows of it.
+/// Microseconds that a bias, an activation or a residual takes on each column of a tile. A block finishes its tile
+/// while others multiply, so a last wave counts by its share of the blocks.
 constexpr double kFinishColumn = 0.03;
 /// Part of the shorter of products and reads from memory that does not overlap with the longer one.
 constexpr double kOverlapLoss = 0.15;
@@ -76,7 +77,7 @@ std::optional<double> estimate(std::string_view variant, const Config& config, c
                        static_cast<double>(config.columns) / config.cluster * lines_per_row(problem.b);
   const double from_l2 = lines * static_cast<double>(std::min(all, at_once)) / kL2Lines;
   const bool edges = problem.m % config.rows != 0 || problem.n % config.columns != 0;
-  const double share = std::max(static_cast<double>(all) / static_cast<double>(at_once), 1.0);  // others multiply then
+  const double share = std::max(static_cast<double>(all) / static_cast<double>(at_once), 1.0);
   const double finished = is_plain_product(problem) ? 0 : kFinishColumn * config.columns * share;
   const double work = (waves - 1) * cost->finish + waves * steps * std::max(cost->step, from_l2) + finished;
   const double memory = cost->stream * memory_time(problem, device);

@@ -31,7 +31,7 @@ struct Logistic {
   }
 };
 
-inline constexpr int kGroupFragments = 8;  // of 8 columns, for which a lane holds two columns' bias
+inline constexpr int kGroupFragments = 8;  // of 8 columns; a lane loads the bias of two of the 64
 
 /// What a warp's rows and columns of a tile get of the bias: asked for before the products, and as it lies in memory,
 /// since a conversion would wait for it. `parts`: of 64 rows, below each other.
