@@ -186,42 +186,67 @@ inline double smallest_step(DType dtype) {
   return dtype == DType::f32 ? 0x1p-149 : dtype == DType::f16 ? 0x1p-24 : 0x1p-133;
 }
 
-/// Checks D against f64. The bound is the one of any f32 summation order, (K + 8) 2^-24 times the sum of magnitudes,
-/// then one rounding to D's type: a second rounding would break it.
-inline void expect_exact_enough(GemmBuffers& result, GemmBuffers& inputs, const std::string& what) {
-  const GemmCase& x = inputs.x;
+/// Every element of D in f64, in the order of Placed::each, and how far from it a result may be: the bound of any f32
+/// summation order, (K + 8) 2^-24 times the sum of magnitudes, then one rounding to D's type. A second rounding would
+/// break it.
+struct Exact {
+  std::vector<double> want, bound;
+
+  explicit Exact(const GemmBuffers& inputs) {
+    const GemmCase& x = inputs.x;
+    std::vector<double> a, b;  // a row of A, and the columns of B behind each other: read once, summed often
+    inputs.d.each([&](std::int64_t p, std::int64_t i, std::int64_t j) {
+      if (j == 0) {
+        a.clear();
+        for (std::int64_t k = 0; k < x.k; ++k) a.push_back(inputs.a.get(p, i, k));
+      }
+      if (i == 0) {
+        if (j == 0) b.clear();
+        for (std::int64_t k = 0; k < x.k; ++k) b.push_back(inputs.b.get(p, k, j));
+      }
+      const double* column = b.data() + j * x.k;
+      double sum = 0;
+      double magnitude = 0;
+      for (std::int64_t k = 0; k < x.k; ++k) {
+        const double product = a.data()[k] * column[k];
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      double value = static_cast<double>(x.alpha) * sum;
+      magnitude *= std::abs(static_cast<double>(x.alpha));
+      if (x.beta != 0) {
+        const double term = static_cast<double>(x.beta) * (x.c_is_d ? inputs.d : inputs.c).get(p, i, j);
+        value += term;
+        magnitude += std::abs(term);
+      }
+      if (x.bias) {
+        const double term = inputs.bias.get(0, 0, x.bias_axis == BiasAxis::column ? j : i);
+        value += term;
+        magnitude += std::abs(term);
+      }
+      want.push_back(exact_activation(x.activation, value));
+      const double size = std::abs(want.back());
+      double far = 0x1p-24 * static_cast<double>(x.k + 8) * magnitude;
+      if (x.activation != Activation::none) far = 1.2 * far + 4e-7 * std::max(1.0, size);
+      bound.push_back(far + 1.001 * rounding_unit(x.out) * (size + far) + smallest_step(x.out));
+    });
+  }
+};
+
+inline void expect_exact_enough(GemmBuffers& result, const Exact& exact, const std::string& what) {
   std::int64_t failures = 0;
+  std::size_t at = 0;
   result.d.each([&](std::int64_t p, std::int64_t i, std::int64_t j) {
-    double sum = 0;
-    double magnitude = 0;
-    for (std::int64_t k = 0; k < x.k; ++k) {
-      const double product = inputs.a.get(p, i, k) * inputs.b.get(p, k, j);
-      sum += product;
-      magnitude += std::abs(product);
-    }
-    double value = static_cast<double>(x.alpha) * sum;
-    magnitude *= std::abs(static_cast<double>(x.alpha));
-    if (x.beta != 0) {
-      const double term = static_cast<double>(x.beta) * (x.c_is_d ? inputs.d : inputs.c).get(p, i, j);
-      value += term;
-      magnitude += std::abs(term);
-    }
-    if (x.bias) {
-      const double term = inputs.bias.get(0, 0, x.bias_axis == BiasAxis::column ? j : i);
-      value += term;
-      magnitude += std::abs(term);
-    }
-    const double want = exact_activation(x.activation, value);
-    double bound = 0x1p-24 * static_cast<double>(x.k + 8) * magnitude;
-    if (x.activation != Activation::none) bound = 1.2 * bound + 4e-7 * std::max(1.0, std::abs(want));
-    bound += 1.001 * rounding_unit(x.out) * (std::abs(want) + bound) + smallest_step(x.out);
     const double got = result.d.get(p, i, j);
+    const double want = exact.want[at];
+    const double bound = exact.bound[at++];
     if (std::abs(got - want) <= bound || failures++ > 0) return;
     ADD_FAILURE() << what << ": D[" << p << ", " << i << ", " << j << "] is " << got << ", want " << want << " within "
                   << bound << "\n"
-                  << describe(x);
+                  << describe(result.x);
   });
-  EXPECT_TRUE(result.d.gaps_untouched()) << what << ": wrote between or around the elements of D\n" << describe(x);
+  EXPECT_TRUE(result.d.gaps_untouched()) << what << ": wrote between or around the elements of D\n"
+                                         << describe(result.x);
 }
 
 /// Names of the CPU variants of this build.
@@ -234,15 +259,16 @@ inline std::vector<std::string> cpu_variants() {
 
 /// Runs a case with every CPU variant: right, the same bits again and for another number of threads.
 inline void check_case(const GemmCase& x) {
+  const GemmBuffers inputs(x);
+  const Exact exact(inputs);
   for (const std::string& variant : cpu_variants()) {
-    GemmBuffers inputs(x);
     std::optional<std::vector<unsigned char>> bits;
     for (const int threads : {1, 3, 3}) {
       set_num_threads(threads);
-      GemmBuffers buffers(x);
+      GemmBuffers buffers = inputs;
       buffers.run(variant);
       if (!bits)
-        expect_exact_enough(buffers, inputs, variant);
+        expect_exact_enough(buffers, exact, variant);
       else
         EXPECT_EQ(*bits, buffers.d.storage().bits()) << variant << " gives other bits with " << threads << " threads\n"
                                                      << describe(x);
