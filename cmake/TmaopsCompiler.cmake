@@ -39,9 +39,11 @@ function(tmaops_optimise target level)
   endif()
 endfunction()
 
+# UBSan checks the library and the tool. The code of the tests is half of that build, and AddressSanitizer alone checks it.
 if(TMAOPS_SANITIZE)
   set(flags -fsanitize=${TMAOPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
+  target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:TMAOPS_IS_TEST>>>:-fno-sanitize=undefined>")
   target_link_options(tmaops_settings INTERFACE -fsanitize=${TMAOPS_SANITIZE})
 endif()
 
