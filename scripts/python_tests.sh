@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the wheel, installs it into an environment that has nothing of this project, and runs tests/python and tests/datasets there.
 # OBJECTS_FROM, CUDA: as for scripts/wheel.sh. Without PyPI there are no tests, which it says.
+#   scripts/python_tests.sh --environment     makes the environment and no more
 #   scripts/python_tests.sh --installed ...   runs pytest with these arguments on what was installed last, and nothing else
 set -eu
 cd "$(dirname "$0")/.."
@@ -25,6 +26,7 @@ if [ "$(cat "$environment/.complete" 2>/dev/null)" != "$wanted" ]; then
   fi
   printf '%s' "$wanted" >"$environment/.complete"
 fi
+[ "${1:-}" != --environment ] || exit 0
 code=0
 installed=$(mktemp -d)
 trap 'rm -rf "$installed"' EXIT
@@ -36,4 +38,4 @@ echo "Testing (Python)." >&2
 TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 --dist loadfile \
   --durations=15 tests/python tests/datasets
 echo "Testing (Python, tmaops.torch without its native half)." >&2
-TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider tests/python/test_torch.py -k "not processes and not aot"
+TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 tests/python/test_torch.py -k "not processes and not aot"
