@@ -5,6 +5,7 @@ Here columns of dictionaries and frames become arrays that the library takes, an
 
 from __future__ import annotations
 
+import datetime
 import functools
 import logging
 import sys
@@ -17,6 +18,8 @@ from tmaops import _errors, _recording
 from tmaops._types import R, Recording
 
 _log = logging.getLogger("tmaops")
+
+_TIMES = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas
 
 
 @dataclass(frozen=True)
@@ -130,43 +133,52 @@ class Columns:
             rows = _stacked(values)
             if rows is not None:
                 return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: array.astype(object))
-            if self.reads(name, True) and all(isinstance(value, str) for value in values):
+            if self.reads(name, True) and all(isinstance(value, (str, datetime.datetime)) for value in values):
                 return self.add_array(name, values.astype(str), lambda array: array.astype(object))
-            return self.add_rows(
-                name, len(values), lambda rows: _objects([values[row] if row >= 0 else None for row in rows])
-            )
+            return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]))
         if values.dtype.byteorder == ">":
             values = values.astype(values.dtype.newbyteorder("<"))
+        if kind == "m":  # as dates, of which the library writes those of targets in ns
+            values, kind = values.view(values.dtype.str.replace("m8", "M8")), "M"
+
+            def back(array: Any) -> Any:
+                return array.view(array.dtype.str.replace("M8", "m8"))
+
         if _recording.type_of(values.dtype) is not None:
             return self.add_array(name, values, back)
         dtype = values.dtype
-        if kind in "mM":
-            whole = values.astype(f"{kind}8[ns]")
-            made = (lambda array: array) if kind == "M" else (lambda array: array.astype("m8[ns]").astype(dtype))
-            return self.add_array(name, whole if kind == "M" else whole.astype("i8"), made)
+        if kind == "M":
+            return self.add_array(name, values.astype("M8[ns]"), back)
         if dtype == numpy.longdouble:
             return self.add_array(name, values.astype("f8"), lambda array: array.astype(dtype))
         return self.add_rows(name, len(values), lambda rows: _taken(values, rows))
 
     def add_of_pandas(self, name: str, values: Any) -> None:
+        import numpy
+
         pandas = sys.modules["pandas"]
         dtype = values.dtype
         kind = getattr(dtype, "kind", "O")
-        if _is_numpy(dtype):
+        if isinstance(dtype, numpy.dtype):
             if kind == "f" and dtype.itemsize in (4, 8):
                 return self.add_array(name, values.to_numpy())
             array = values.to_numpy()
             if kind != "O" or _stacked(array) is not None:
                 return self.add(name, array)
         elif kind == "M":
-            zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
-            return self.add_array(
-                name,
-                values.to_numpy(dtype="datetime64[ns]"),
-                lambda column: (
-                    pandas.Series(pandas.DatetimeIndex(column).tz_localize("UTC" if zone else None)).astype(dtype).array
-                ),
-            )
+            inner = getattr(dtype, "pyarrow_dtype", dtype)
+
+            def back(column: Any) -> Any:
+                made = pandas.Series(pandas.DatetimeIndex(column).tz_localize("UTC" if inner.tz else None))
+                return made.astype(
+                    str(dtype).replace(f"[{inner.unit}", f"[{numpy.datetime_data(column.dtype)[0]}")
+                ).array
+
+            return self.add_array(name, values.to_numpy(dtype=f"datetime64[{inner.unit}]"), back)
+        elif self.reads(name) and kind == "m":
+            return self.add(name, values.to_numpy(dtype="timedelta64[ns]"))
+        elif self.reads(name) and type(dtype).__name__ == "PeriodDtype":
+            return self.add_of_pandas(name, pandas.Series(values.array.to_timestamp()))
         elif kind == "f":
             real = values.to_numpy(dtype="f4" if getattr(dtype, "itemsize", 8) == 4 else "f8", na_value=float("nan"))
             return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
@@ -204,6 +216,8 @@ class Columns:
                 return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
 
             self.add_array(name, values.to_numpy(), back)
+        elif isinstance(dtype, polars.Duration) and not nulls:
+            self.add(name, values.to_numpy())
         elif dtype == polars.String and self.reads(name, True) and not nulls:
             self.add_array(
                 name, values.to_numpy().astype(str), lambda column: polars.Series(column.tolist(), dtype=dtype)
@@ -212,12 +226,6 @@ class Columns:
             self.add_rows(
                 name, len(values), lambda rows: values.gather(polars.Series(rows).replace(-1, None)), missing=missing
             )
-
-
-def _is_numpy(dtype: Any) -> bool:
-    import numpy
-
-    return isinstance(dtype, numpy.dtype)
 
 
 def _stacked(values: Any) -> Any:
@@ -252,14 +260,15 @@ def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
 
 def read(recording: Any, time: str | None = None, group: str | None = None, with_text: bool = False) -> Columns:
     """The columns of a dictionary or a frame. with_text: the library looks at all text."""
-    columns = Columns(time, group, with_text)
-    library = _frame_library(recording)
+    import numpy
+
+    columns, library = Columns(time, group, with_text), _frame_library(recording)
     if library == "pandas":
-        if type(recording.index).__name__ == "DatetimeIndex":
+        if type(recording.index).__name__ in _TIMES:
             columns.time = columns.time or str(recording.index.name or "timestamp")
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
         dtypes = set(recording.dtypes.to_numpy())
-        if len(dtypes) == 1 and _is_numpy(dtype := dtypes.pop()) and dtype.kind == "f":
+        if len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), numpy.dtype) and dtype.kind == "f":
             columns.add_matrix(recording.columns.tolist(), recording.to_numpy().T)
         else:
             for name, values in recording.items():
@@ -277,14 +286,6 @@ def read(recording: Any, time: str | None = None, group: str | None = None, with
             "a dictionary of arrays, a pandas or a polars frame",
         )
     return columns
-
-
-def _objects(values: list) -> Any:
-    import numpy
-
-    array = numpy.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _pandas_frame(pandas: Any, columns: dict[str, Any], index: Any, known: Any) -> Any:
@@ -321,10 +322,10 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     if library == "pandas":
         pandas = sys.modules["pandas"]
         index = None
-        if type(recording.index).__name__ == "DatetimeIndex":
+        if type(recording.index).__name__ in _TIMES:
             name = next((made.name for made in result.arrays if made.source == 0), None)
             if name is not None:
-                index = pandas.DatetimeIndex(restored.pop(name), name=recording.index.name)
+                index = pandas.Index(restored.pop(name), name=recording.index.name)
         return _pandas_frame(pandas, restored, index, recording.columns)
     if library == "polars":
         polars = sys.modules["polars"]

@@ -447,3 +447,37 @@ def test_times_of_one_column_are_times(kind):
     )
     np.testing.assert_array_equal(flat["t"], tall["t"])
     np.testing.assert_array_equal(flat["x"], tall["x"])
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("kind", ["elapsed", "zoned", "arrow", "arrow elapsed", "index", "period", "objects"])
+def test_targets_between_coarse_times_are_in_nanoseconds(kind, unit):
+    pandas = pytest.importorskip("pandas")
+    if "arrow" in kind:
+        pytest.importorskip("pyarrow")
+    elapsed = pandas.Series((np.arange(9) * {"s": 1, "ms": 1000, "us": 10**6}[unit]).astype(f"m8[{unit}]"))
+    dates = elapsed + pandas.Timestamp(0, unit="s", tz="Asia/Tokyo").as_unit(unit)
+    times = {
+        "elapsed": lambda: elapsed,
+        "zoned": lambda: dates,
+        "arrow": lambda: dates.astype(f"timestamp[{unit}, tz=Asia/Tokyo][pyarrow]"),
+        "arrow elapsed": lambda: elapsed.astype(f"duration[{unit}][pyarrow]"),
+        "index": lambda: elapsed,
+        "period": lambda: dates.dt.tz_localize(None).dt.to_period("s"),
+        "objects": lambda: [date.to_pydatetime() for date in dates],
+    }[kind]()
+    given = {"when": times, "x": np.arange(9.0), "took": elapsed.to_numpy()}
+    frame = given if kind == "objects" else pandas.DataFrame(given)
+    got = tmaops.resample(frame.set_index("when") if kind == "index" else frame, hz=3, time="when")
+    made = pandas.to_datetime(got["when"]) if kind == "objects" else pandas.Series(got.get("when", got.index))
+    assert [(time - made[0]).value for time in made[:4]] == [0, 333333333, 666666667, 1000000000]
+    np.testing.assert_allclose(got["x"][:4], [0, 1 / 3, 2 / 3, 1], atol=1e-8)
+    assert got["took"].dtype == elapsed.dtype  # of other columns the type stays
+
+
+def test_durations_of_polars_are_times():
+    polars = pytest.importorskip("polars")
+    took = polars.Series(np.arange(5) * 100).cast(polars.Duration("ms"))
+    got = tmaops.resample(polars.DataFrame({"t": took, "x": np.arange(5.0)}), hz=30)
+    assert got["t"].dt.total_nanoseconds().to_list()[:3] == [0, 33333333, 66666667]
+    np.testing.assert_allclose(got["x"][:4], [0, 1 / 3, 2 / 3, 1], atol=1e-8)
