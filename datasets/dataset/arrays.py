@@ -27,19 +27,24 @@ AROUND = 2  # rows beside a bracket that its slopes (cubic) depend on
 
 def native(values: np.ndarray) -> np.ndarray:
     """As the library takes them."""
-    return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+    long = values.dtype.kind == "f" and values.dtype.itemsize > 8
+    return np.ascontiguousarray(values, np.float64 if long else values.dtype.newbyteorder("="))
 
 
 def row_bytes(array: Any) -> int:
     return max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
 
 
+def channels_of(array: Any) -> int | None:
+    """The real numbers in a row of an array; None where it holds none."""
+    return array.dtype.kind == "f" and math.prod(array.shape[1:]) or None
+
+
 def known_of(path: str, array: Any, rows: int) -> Known:
     """What the first rows of an array say of it."""
-    width = math.prod(array.shape[1:])
-    real = array.dtype.kind == "f" and array.dtype.itemsize <= 8 and width > 0
-    looked_at = width <= MOST_CHANNELS if real else array.dtype.kind in "iub" and len(array.shape) == 1
-    return Known(path, str(array.dtype), width if real else None, native(array[:rows]) if looked_at else None)
+    width = channels_of(array)
+    looked_at = width <= MOST_CHANNELS if width else array.dtype.kind in "iub" and len(array.shape) == 1
+    return Known(path, str(array.dtype), width, native(array[:rows]) if looked_at else None)
 
 
 def check_mask(path: str, decided: Decided) -> None:
@@ -97,8 +102,6 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None) -> 
     known = {}
     for name, array in arrays.items():
         if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufM":
-            continue
-        if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # no type that the library has
             continue
         if array.dtype.kind not in TEXT:
             known[name] = native(array[:FIRST_ROWS].reshape(-1))
@@ -164,19 +167,19 @@ class Part:
     @cached_property
     def targets(self) -> np.ndarray:
         """From the latest first sample to the earliest last one of each episode; gives each clock its samples at them."""
-        grid, own = self.options.grid, self.clocks[0]
+        options, own = self.options, self.clocks[0]
         if len(self.clocks) == 1:
-            own.episodes = grid.episodes(own.times, own.counts, self.labels)
+            own.episodes = options.episodes(own.times, own.counts, self.labels)
         else:
             for each in self.clocks:
-                grid.episodes(each.times, each.counts, [f"{self.labels[0]}: {each.name}"])  # in order
+                options.episodes(each.times, each.counts, [f"{self.labels[0]}: {each.name}"])  # in order
             times = clock.shared([each.times for each in self.clocks])
             if times is None:
                 needed = "streams of one clock (--latency moves one)"
                 raise Refused(self.labels[0], "streams that do not overlap in time", needed)
-            targets = grid.episodes(times, np.array([times.size]), self.labels).targets
+            targets = options.episodes(times, np.array([times.size]), self.labels).targets
             for each in self.clocks:
-                each.episodes = one_episode(each.times, targets, self.labels[0], grid.snap)
+                each.episodes = one_episode(each.times, targets, self.labels[0], options.snap)
         for each in self.clocks:
             if each.episodes.empty(self.options.max_gap_ns(each.name)) is not None:
                 where = self.labels[0] + (f": stream {each.path}" if each.path else "")
@@ -201,6 +204,13 @@ class Part:
             plan.count(each.name, each.times.size, self.targets.size)
         return True
 
+    def check_like(self, first: Known) -> None:
+        """Refuses an array that the rule of the first episode does not fit."""
+        array, mend = self.arrays[first.name], "as in the first episode (--keep-going leaves this one out)"
+        if channels_of(array) != first.channels:
+            has, had = (f"{count or 'no'} real numbers in a row" for count in (channels_of(array), first.channels))
+            raise Refused(f"{self.labels[0]}: '{first.name}'", f"{array.dtype}, {has}", f"{first.kind}, {had}, {mend}")
+
     def seen(self, label: str, rules: Rules) -> list[formats.Stream]:
         """The streams of one episode, for inspect()."""
         found = {each.path: formats.Stream(label, each.path, each.times) for each in self.clocks}
@@ -222,7 +232,7 @@ class Part:
             text = clock.times_like(targets, pa.string(), unit, style).to_pylist()
             made = np.array(text, kind.kind if kind.kind in "SU" else kind)
         else:
-            made = clock.times_like(targets, pa.from_numpy_dtype(kind.newbyteorder("=")), unit)
+            made = clock.times_like(targets, pa.from_numpy_dtype(native(np.empty(0, kind)).dtype), unit)
             made = made.to_numpy(zero_copy_only=False).astype(kind)
         return made.reshape(-1, *array.shape[1:])
 

@@ -223,35 +223,6 @@ def one_episode(times: np.ndarray, targets: np.ndarray, name: str, snap: float =
     return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name], snap)
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Where the targets of episodes lie, as the library takes it: from the first sample, `start`, or with `align` time 0 on."""
-
-    hz: Fraction
-    start: str | None = None
-    end: str | None = None
-    align: bool = False
-    snap: float = 0.0
-    duplicates: str = "last"
-
-    def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str]) -> Episodes:
-        """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
-        if not rows.all():
-            raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
-        asked = {"start": self.start, "end": self.end, "align": self.align, "snap": self.snap, "hz": float(self.hz)}
-        offsets = np.append(0, np.cumsum(rows))
-        asked |= {"offsets": offsets, "duplicates": self.duplicates, "time_unit": "ns", "outside": "hold"}
-        try:
-            where = None if names[1:] else names[0]
-            made = _recording.resample([_recording.column("time", times)], where=where, **asked)
-        except Error as error:
-            if error.got != "no target":
-                raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
-            return Episodes(times, times[:0], rows, np.zeros_like(rows), names)
-        targets, counts = made.arrays[0].values, np.diff(made.offsets)
-        return Episodes(times, targets, rows, counts, names, self.snap)
-
-
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:
     """first + i / fps for i = 0, 1, ... (nanoseconds) in each of N episodes of so many rows, one after the other."""
     exact = np.arange(rows.max(initial=0)).astype(np.longdouble) * (10**9 * fps.denominator) / fps.numerator

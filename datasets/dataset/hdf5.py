@@ -193,6 +193,8 @@ class Hdf5(Format):
                     with plan.failed.named(label):
                         made = Demonstration(file[demo or "/"], label, options, units)
                         if made.planned(plan, made.of_cameras()):
+                            for each in made.sampled.keys() & known.keys():
+                                made.check_like(known[each])
                             if not made.sampled.keys() <= known.keys():
                                 known |= {each.name: each for each in made.known() if each.name not in known}
                             if made.rate and not made.clocks[0].names:

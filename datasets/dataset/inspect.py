@@ -118,8 +118,7 @@ class Inspection:
             )
             lines += [f"  {kind}" for kind in row["types"]]
             lines += [f"  left out: {what}" for what in row["left_out"]]
-            for column, count in row["not_finite"].items():
-                lines.append(f"  {column}: {count} samples are not finite")
+            lines += [f"  {column}: {count} samples are not finite" for column, count in row["not_finite"].items()]
             for column, count in row["sign_flips"].items():
                 lines.append(f"  {column}: the quaternion's sign flips {count} times (slerp takes the shortest arc)")
             if row["drift_ppm_worst"] is not None:

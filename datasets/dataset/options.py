@@ -4,10 +4,10 @@ import importlib.util
 import os
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tmaops import Error, _recording
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.places import place, write_whole
@@ -88,10 +88,20 @@ class Options:
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
         self.device = _device(self.device)
 
-    @cached_property
-    def grid(self) -> clock.Grid:
-        """Where the targets lie."""
-        return clock.Grid(clock.rate(self.hz), self.start, self.end, self.align, self.snap, self.duplicates)
+    def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str]) -> clock.Episodes:
+        """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
+        if not rows.all():
+            raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
+        asked = {name: getattr(self, name) for name in ("start", "end", "align", "snap", "duplicates")}
+        asked |= {"hz": float(clock.rate(self.hz)), "time_unit": "ns", "outside": "hold"}
+        asked |= {"offsets": np.append(0, np.cumsum(rows)), "where": None if names[1:] else names[0]}
+        try:
+            made = _recording.resample([_recording.column("time", times)], **asked)
+        except Error as error:
+            if error.got != "no target":
+                raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
+            return clock.Episodes(times, times[:0], rows, np.zeros_like(rows), names)
+        return clock.Episodes(times, made.arrays[0].values, rows, np.diff(made.offsets), names, self.snap)
 
     @property
     def rate(self) -> int | float:

@@ -20,7 +20,7 @@ from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit
 from tmaops.dataset.options import Options
 from tmaops.dataset.places import name_in
 from tmaops.dataset.rules import Decided, Known, Rules, decide
-from tmaops.dataset.tables import Runs, flat, is_list, known_of, parquet, runs_of
+from tmaops.dataset.tables import Runs, channels_in, flat, is_list, known_of, parquet, runs_of
 
 EPISODE_NAMES = ("episode_index", "episode_id", "episode", "episodes", "trajectory_id", "traj_id")
 
@@ -212,7 +212,7 @@ class Resampler:
         steps, counts = self.layout.steps(rows, runs)
         times, order, _ = self.layout.in_order(steps, counts, runs.labels, self.options)
         steps = steps if order is None else steps.take(pa.array(order))
-        episodes = self.options.grid.episodes(times, counts, runs.labels)
+        episodes = self.options.episodes(times, counts, runs.labels)
         counted, options = self.counted(runs, steps, episodes), self.options
         given = (self.rules, options.max_gap_ns(), options.device, counted, self.schema)
         made = resample_episodes(steps, episodes, *given)
@@ -265,12 +265,13 @@ class ParquetTables(Format):
                 if schema is None:
                     layout, decided = self.look(source, file, path, options)
                     schema = file.schema_arrow
-                    said = {"time_column": layout.time, "time_unit": layout.unit}
-                    said |= {"episode_column": layout.episode, "input_hz": layout.input_hz}
-                    plan.found = {key: value for key, value in said.items() if value}
+                    names = dict(time_column="time", time_unit="unit", episode_column="episode", input_hz="input_hz")
+                    plan.found = {key: said for key, name in names.items() if (said := getattr(layout, name))}
                     plan.add(decided)
-                elif self.one_schema and not file.schema_arrow.equals(schema):
-                    raise Refused(str(path), "another schema than that of the first file", "files of one schema")
+                elif (other := self.unlike(file.schema_arrow, schema)) is not None:
+                    had = schema.field(other.name).type if other.name in schema.names else "no such column"
+                    needed = f"{had}, as in the first file (table.cast(schema) of pyarrow makes it so)"
+                    raise Refused(f"{path}: column '{other.name}'", str(other.type), needed)
                 runs, parts = episodes_of(file, path, name, layout).without(left_out), []
                 most = 0 if layout.lists else tables.BATCH_ROWS
                 for group, rows in tables.read_runs(file, name, runs, most, layout.counting_columns(file)):
@@ -286,6 +287,15 @@ class ParquetTables(Format):
         plan.episodes = sum(len(runs) for _, _, runs in found)
         return plan
 
+    def unlike(self, schema: pa.Schema, first: pa.Schema) -> pa.Field | None:
+        """A column of a file that the rules of the first file do not fit."""
+        for name, kind in zip(first.names, first.types, strict=True):
+            own = schema.field(name).type if name in schema.names else pa.null()
+            real = [channels_in(each) is not None for each in (own, kind)]
+            if own != kind and (self.one_schema or real[0] != real[1]):
+                return pa.field(name, own)
+        return next((field for field in schema if self.one_schema and field.name not in first.names), None)
+
     def _accepted(
         self, runs: Runs, rows: pa.Table, layout: Layout, schema: pa.Schema, options: Options, plan: Plan
     ) -> Iterator[Runs]:
@@ -293,7 +303,7 @@ class ParquetTables(Format):
         try:
             steps, counts = layout.steps(rows, runs)
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
-            episodes = options.grid.episodes(times, counts, runs.labels)
+            episodes = options.episodes(times, counts, runs.labels)
             if options.max_gap:
                 stiff = pa.schema([schema.field(name) for name in layout.data(schema.names)])
                 check_gaps(stiff, episodes, options.max_gap_ns())
@@ -339,19 +349,16 @@ class ParquetTables(Format):
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[Stream]]:
         """Every episode as one stream, for inspect()."""
+        failed = Failed(True, self.broken)
         for path in self.files(source):
-            try:
+            with failed.named(str(path)):
                 file = parquet(path)
                 layout, decided = self.look(source, file, path, options)
                 runs = episodes_of(file, path, name_in(source, path), layout)
                 for run, rows in tables.read_runs(file, str(path), runs, 0):
-                    label = str(run.names[0])
-                    try:
+                    with failed.named(label := str(run.names[0])):
                         yield [_stream(label, *layout.steps(rows, run), layout, decided.rules)]
-                    except Refused as error:
-                        unreadable[label] = str(error)
-            except Refused as error:
-                unreadable[str(path)] = str(error)
+        unreadable |= failed
 
 
 def _stream(label: str, steps: pa.Table, rows: np.ndarray, layout: Layout, rules: Rules) -> Stream:

@@ -45,7 +45,8 @@ class Recordings(Format):
             self.folder = tempfile.mkdtemp(prefix="tmaops-")
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         plan = Plan(failed=Failed(keep_going, self.broken))
-        known: dict[str, pa.Array] = {}
+        known: dict[str, pa.Array] = {}  # of the first recording that has real numbers, else of the first one
+        whole: set[str] = set()  # columns that hold no real numbers in some recording
         held: dict[str, Rule] = {}
         topics: set[str] = set()
         quaternions: set[str] = set()
@@ -71,7 +72,9 @@ class Recordings(Format):
                             count = f"{stream.times.size} messages" if stream.times.size > 1 else "one message"
                             part = Part(0, channels_of(data) or 1, "previous")
                             held.setdefault(column, Rule((part,), f"held: {count}"))
-                        elif column not in known:  # a copy, so that the rest goes
+                            continue
+                        whole |= set() if channels_of(data) else {column}
+                        if column not in known or channels_of(data) and not channels_of(known[column]):  # a copy
                             known[column] = data.take(pa.array(np.arange(min(len(data), FIRST_ROWS))))
                             plan.shares[column] = targets.size / stream.times.size
                 files = [path for path in bag.files if path.name in recording.files]
@@ -86,6 +89,8 @@ class Recordings(Format):
             columns = (known_of(pa.table({name: column}), names=names) for name, column in known.items())
             plan.add(decide_of_streams([*chain(*columns)], options.modes))
             plan.columns |= held
+            for unit in plan.units:
+                unit.task["real"] = {n: getattr(known[n].type, "list_size", 0) for n in whole if channels_of(known[n])}
             options.check_streams(sorted(topics))
         plan.episodes = len(plan.units)
         return plan
@@ -125,6 +130,9 @@ class Recordings(Format):
                 name: pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
                 for name, data in stream.columns.items()
             }
+            for name in columns.keys() & unit.task["real"].keys():
+                count = unit.task["real"][name]
+                columns[name] = columns[name].cast(pa.list_(pa.float64(), count) if count else pa.float64())
             episode = one_episode(times[last], targets, where, options.snap)
             max_gap = options.max_gap_ns(stream.topic)
             made |= resample_columns(columns, rules, episode, max_gap, options.device)
@@ -194,7 +202,7 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         raise Refused(where, f"topics that do not overlap in time: {apart}", needed)
     times = clock.shared([stream.times - late[stream.label] for stream in clocks])
     try:
-        targets = options.grid.episodes(times, np.array([times.size]), [where]).targets
+        targets = options.episodes(times, np.array([times.size]), [where]).targets
     except Refused as error:
         needed = f"{error.needed}, --time record, or --topics without one whose times are odd"
         raise Refused(where, f"{error.got} from {first} to {last} ns", needed) from error

@@ -264,7 +264,8 @@ def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -
     several = [pattern] if pattern.startswith("type:") or pattern in names else pattern.split(",")
     for one in several:
         name = one if one in names else re.sub(r"\[\d*:?\d*\]$", "", one)
-        fits = [each for each in known if _fits(name, each)]
+        of_type, like = name.startswith("type:"), name.removeprefix("type:")
+        fits = [each for each in known if each.name == name or fnmatchcase(each.kind if of_type else each.name, like)]
         if not fits:
             raise Refused(where, "no such column", "one of " + ", ".join(each.name for each in known))
         for each in fits:
@@ -296,12 +297,6 @@ def _takes(known: Known, mode: str) -> bool:
     whole = ("min", "max", "any") if known.kind.startswith("bool") else ("sum", "count", "min", "max", "any")
     is_whole = known.kind.startswith(("bool", "int", "uint"))
     return known.values is not None and (known.channels is not None or is_whole and mode in whole)
-
-
-def _fits(pattern: str, known: Known) -> bool:
-    if pattern.startswith("type:"):
-        return fnmatchcase(known.kind, pattern.removeprefix("type:"))
-    return known.name == pattern or fnmatchcase(known.name, pattern)
 
 
 def _rules(known: list[Known], found: _recording.Rules, whole: dict[str, str]) -> Rules:

@@ -278,7 +278,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
-def _channels(kind: pa.DataType) -> int | None:
+def channels_in(kind: pa.DataType) -> int | None:
     """Numbers in a row of a column of real numbers: 1 for a scalar, n for a list of n, also of lists. 0: lists of any length.
     None: not real.
     """
@@ -290,7 +290,7 @@ def _channels(kind: pa.DataType) -> int | None:
 
 def shape_of(column: pa.ChunkedArray | pa.Array) -> tuple[int, ...]:
     """The extents of a row of lists by the first one; () of everything else."""
-    first = next((value for value in column if value.is_valid), None) if _channels(column.type) is not None else None
+    first = next((value for value in column if value.is_valid), None) if channels_in(column.type) is not None else None
     value, shape = None if first is None else first.as_py(), []
     while isinstance(value, list):
         shape.append(len(value))
@@ -300,7 +300,7 @@ def shape_of(column: pa.ChunkedArray | pa.Array) -> tuple[int, ...]:
 
 def channels_of(column: pa.ChunkedArray) -> int | None:
     """Channels of a column by its first list; None where it holds no real numbers."""
-    channels = _channels(column.type)
+    channels = channels_in(column.type)
     if channels != 0:
         return channels
     return math.prod(shape_of(column)) if column.null_count < len(column) else None
@@ -375,7 +375,7 @@ def first_rows(file: pq.ParquetFile) -> pa.Table:
 
 def _is_heavy(kind: pa.DataType) -> bool:
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    channels = _channels(kind)
+    channels = channels_in(kind)
     return is_bytes or pa.types.is_nested(kind) and (channels is None or channels > MOST_CHANNELS)
 
 

@@ -11,6 +11,7 @@ from tmaops.dataset.clock import Episodes, one_episode
 from tmaops.dataset.columns import resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.lerobot import stats_of
+from tmaops.dataset.options import Options
 from tmaops.dataset.rules import Part, Rule, Rules, compute
 
 MODES = ["linear", "cubic", "previous", "next", "nearest", "final"]
@@ -127,16 +128,16 @@ def test_grids_together_are_as_one_by_one(hz):
     random = np.random.default_rng(4)
     first = random.integers(-(10**17), 10**18, 20)
     last = first + random.integers(0, 10**5 if hz == "999999937" else 10**11, 20)
-    targets, counts = targets_of(clock.Grid(clock.rate(hz)), first, last)
+    targets, counts = targets_of(Options(hz), first, last)
     parts = [grid_of(ends, hz) for ends in zip(first, last, strict=True)]
     assert counts.tolist() == [part.size for part in parts]
     np.testing.assert_array_equal(targets, np.concatenate(parts))
 
 
-def targets_of(grid, first, last):
+def targets_of(options, first, last):
     """Of episodes of two samples."""
     names = [f"episode {number}" for number in range(first.size)]
-    made = grid.episodes(np.stack([first, last], 1).reshape(-1), np.full(first.size, 2), names)
+    made = options.episodes(np.stack([first, last], 1).reshape(-1), np.full(first.size, 2), names)
     return made.targets, made.counts
 
 
@@ -148,8 +149,10 @@ def test_a_grid_with_ends_has_the_points_of_the_clock_between_them(hz):
     start, end, snap = 3 * 10**9 + 1, 9 * 10**9, 10**7
     points = np.array([math.floor(Fraction(i * 10**9) / clock.rate(hz) + Fraction(1, 2)) for i in range(-400, 900)])
     for align, begin in ((True, start), (True, None), (False, start)):
-        ends = (begin and f"{begin / 1e9:.9f}", f"{end / 1e9:.9f}")
-        targets, counts = targets_of(clock.Grid(clock.rate(hz), *ends, align, snap / 1e9), first, last)
+        options = Options(
+            hz, start=begin and f"{begin / 1e9:.9f}", end=f"{end / 1e9:.9f}", align=align, snap=snap / 1e9
+        )
+        targets, counts = targets_of(options, first, last)
         own = np.split(targets, np.cumsum(counts)[:-1])
         for a, b, part in zip(first, last, own, strict=True):
             low = a - snap if begin is None else max(a - snap, begin)

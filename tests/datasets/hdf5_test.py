@@ -229,3 +229,21 @@ def test_lists_of_one_length_among_lists_of_any_length_are_taken(tmp_path):
     with h5py.File(tmp_path / "out.h5") as made:
         assert [row.tolist() for row in made["jpeg"]] == [[i, i + 1, i + 2] for i in range(0, 10, 2)]
         assert made["pair"][1, 0].tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kinds", [("i8", "f8"), ("f8", "i8")])
+def test_demonstrations_whose_types_need_another_rule_are_refused_by_name(kinds, tmp_path):
+    with h5py.File(tmp_path / "in.hdf5", "w") as file:
+        for i, kind in enumerate(kinds):
+            file[f"data/demo_{i}/actions"] = np.arange(9).astype(kind)
+    with pytest.raises(Refused, match="demo_1: 'actions'.*as in the first episode"):
+        tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, input_hz=20)
+
+
+def test_numbers_of_more_than_64_bits_are_real(tmp_path):
+    times = np.arange(9) / 20
+    with h5py.File(tmp_path / "in.hdf5", "w") as file:
+        file["timestamp"], file["x"] = times.astype("g"), (times * 2).astype("g")
+    tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
+    with h5py.File(tmp_path / "out.hdf5") as made:
+        np.testing.assert_allclose(made["x"], np.arange(13) / 15)

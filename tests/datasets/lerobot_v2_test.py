@@ -138,3 +138,13 @@ def test_patterns_that_name_no_file_are_refused_by_their_key(tmp_path, key, valu
     info.write_text(json.dumps(json.loads(info.read_text()) | {key: value}))
     with pytest.raises(Refused, match=f"info.json: {key}: got"):
         tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10, workers=1)
+
+
+def test_a_file_whose_numbers_need_another_rule_is_refused(tmp_path):
+    write(tmp_path / "in")
+    path = sorted((tmp_path / "in" / "data").rglob("*.parquet"))[1]
+    table = pq.read_table(path)
+    at, field = table.schema.get_field_index("observation.state"), table.schema.field("observation.state")
+    pq.write_table(table.set_column(at, field.name, pa.array([[1, 2]] * len(table))), path)
+    with pytest.raises(Refused, match="column 'observation.state'.*as in the first file"):
+        tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10)

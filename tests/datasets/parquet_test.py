@@ -253,3 +253,12 @@ def test_decimals_with_digits_and_times_of_a_day_are_numbers_and_keep_their_type
         assert made["count"].to_pylist()[:3] == [0, 0, 1]
         assert made["time"].take([0, 2]).to_pylist() == time.take([0, 1]).to_pylist()
         (tmp_path / "out.parquet").unlink()
+
+
+def test_a_file_of_other_columns_is_refused_with_the_column(tmp_path):
+    (tmp_path / "in").mkdir()
+    times = np.arange(9) / 20
+    for name, x in (("a", np.arange(9)), ("b", np.arange(9) / 2)):
+        pq.write_table(pa.table({"timestamp": times, "x": x}), tmp_path / "in" / f"{name}.parquet")
+    with pytest.raises(Refused, match="b.parquet: column 'x': got double; needed int64"):
+        tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=30)

@@ -702,3 +702,24 @@ def test_messages_with_one_value_have_the_rule_of_their_topic(tmp_path):
     table = pq.read_table(tmp_path / "out.parquet")
     assert sum(table["/done.data"].to_pylist()) == 1
     assert sum(table["/arm/reward.data"].to_pylist()) == pytest.approx(2)
+
+
+def test_a_column_that_is_whole_in_one_recording_and_real_in_another_is_real(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name, more in (("a", 0), ("b", 0.5)):  # JSON prints 1.0 as 1
+        rows = [("/arm", BASE + i * 50 * MS, as_json({"x": i + more, "both": [i, more]})) for i in range(20)]
+        recorded.write_mcap(tmp_path / "runs" / f"{name}.mcap", rows)
+    report, _ = resampled(tmp_path / "runs", tmp_path, "out", hz=40)
+    assert report.columns["/arm.x"].startswith("linear")
+    for name, more in (("a", 0), ("b", 0.5)):
+        table = pq.read_table(tmp_path / "out" / f"{name}.parquet")
+        np.testing.assert_allclose(numbers(table, "/arm.x"), np.arange(39) / 2 + more)
+        np.testing.assert_allclose(numbers(table, "/arm.both")[:, 0], np.arange(39) / 2)
+
+
+@pytest.mark.parametrize("back, warned", [(500, True), (15, False)])  # ms; messages in transit may overtake each other
+def test_stamps_of_a_clock_that_was_set_back_are_a_warning(back, warned, tmp_path):
+    stamps = BASE + (np.arange(200) * 10 - np.repeat([0, back], 100)) * MS
+    rows = [("/imu", BASE + i * 10 * MS, imu(stamp, (0, 0, 0, 1))) for i, stamp in enumerate(stamps)]
+    report, _ = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
+    assert any("header stamps of /imu go back" in warning for warning in report.warnings) == warned
