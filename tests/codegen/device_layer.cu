@@ -106,6 +106,7 @@ EXPECT_SASS("RED", add_16_half, add_16(reinterpret_cast<__half*>(global), make_u
 EXPECT_SASS("RED", add_16_bfloat, add_16(reinterpret_cast<__nv_bfloat16*>(global), make_uint4(n, n, n, n));)
 
 EXPECT_SASS("MUFU", reciprocal, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal(to[64]);)
+EXPECT_SASS("MUFU", power_of_two, auto* to = reinterpret_cast<float*>(global); to[0] = power_of_two(to[64]);)
 EXPECT_SASS("MUFU", reciprocal_root, auto* to = reinterpret_cast<float*>(global); to[0] = reciprocal_root(to[64]);)
 
 EXPECT_SASS("LDSM", load_matrices, unsigned m[4]; load_matrices(m, shared_address(shared.tile + 16 * threadIdx.x));

@@ -12,4 +12,6 @@ __device__ __forceinline__ float reciprocal(float x) { return flushed(1.0f / flu
 
 __device__ __forceinline__ float reciprocal_root(float x) { return flushed(1.0f / std::sqrt(flushed(x))); }
 
+__device__ __forceinline__ float power_of_two(float x) { return flushed(std::exp2(flushed(x))); }
+
 }  // namespace tmaops::device

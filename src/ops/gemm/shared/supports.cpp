@@ -18,8 +18,10 @@ bool is_plain_product(const Problem& problem) {
 
 bool has_fused_rows(const Problem& problem) {
   const MatrixLayout& d = problem.d;
-  const bool takes_c = !problem.c || (problem.c->dtype != DType::f32 && has_aligned_rows(*problem.c));
-  return takes_c && d.dtype != DType::f32 && d.order == Order::row && d.columns % 8 == 0 && supports_map(d, "d");
+  const bool takes_c = !problem.c || (problem.c->dtype == problem.a.dtype && has_aligned_rows(*problem.c));
+  const bool takes_bias = !problem.bias_dtype || *problem.bias_dtype == problem.a.dtype;
+  return takes_c && takes_bias && d.dtype != DType::f32 && d.order == Order::row && d.columns % 8 == 0 &&
+         supports_map(d, "d");
 }
 
 bool has_plain_rows(const Problem& problem) { return is_plain_product(problem) && has_fused_rows(problem); }

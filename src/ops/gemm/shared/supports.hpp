@@ -18,8 +18,8 @@ bool is_plain_product(const Problem& problem);
 /// round and store their accumulators, without the general epilogue.
 bool has_plain_rows(const Problem& problem);
 
-/// Whether D is written as plain rows are, once its fragments are finished (fragment_epilogue.cuh): nothing, or a C of
-/// 16 bits in rows that are aligned as those of D, and any bias and activation.
+/// Whether D is written as plain rows are, once its fragments are finished (fragment_epilogue.cuh): nothing, or a bias
+/// and a C in the type of A, the rows of C aligned as those of D, and any activation.
 bool has_fused_rows(const Problem& problem);
 
 /// Whether a product with plain rows comes in whole chunks throughout: one batch, D in the type of A, strides in 32

@@ -15,13 +15,17 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-/// The tiles for a product, as it is or as D^T = B^T A^T, of which most are for a `plain` one.
-void add_tiles(std::vector<Config>& made, const Problem& product, bool plain, bool swapped) {
+/// The tiles for a product, as it is or as D^T = B^T A^T.
+void add_tiles(std::vector<Config>& made, const Problem& product, bool swapped) {
+  // 256: both warpgroups share a tile. Other tiles wider than 128 leave few registers: up to 160 for an epilogue of
+  // fragments, above for none. Rows along N come in panels of 64.
+  const bool fused = has_fused_rows(swapped ? transposed(product) : product);
+  const bool plain = fused && is_plain_product(product);
   const bool k_major = product.b.order == Order::column;
   for (const int columns : {256, 128, 144, 160, 176, 192}) {
-    // 256: both warpgroups share a tile. Other tiles wider than 128 leave no registers for an epilogue, and rows
-    // along N come in panels of 64.
-    if (columns != 256 && columns != 128 && !(plain && (k_major || columns == 192))) continue;
+    if (columns != 256 && columns != 128) {
+      if (!(columns > 160 ? plain : fused) || !(columns == 192 || k_major)) continue;
+    }
     // Clusters gain next to nothing elsewhere (docs/findings/gemm_large.md, P12).
     for (int cluster = 1; cluster <= (columns == 192 ? 2 : 1); ++cluster)
       made.push_back(
@@ -34,10 +38,9 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool plain, bo
 std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
-  const bool plain = has_plain_rows(row_major);
-  add_tiles(made, row_major, plain, false);
+  add_tiles(made, row_major, false);
   // D^T is written by TMA alone, and its C would be read in columns.
-  if (has_fused_rows(row_major) && !row_major.c) add_tiles(made, transposed(row_major), plain, true);
+  if (has_fused_rows(row_major) && !row_major.c) add_tiles(made, transposed(row_major), true);
   return made;
 }
 

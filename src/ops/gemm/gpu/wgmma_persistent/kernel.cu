@@ -45,10 +45,11 @@ struct Storage {
   device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
 };
 
-/// 144 accumulators a thread and more leave no registers for an epilogue: such tiles are for a plain product that TMA
-/// stores.
+/// 144 accumulators a thread and more leave no registers for the epilogue through shared memory, 176 for none at all.
 template <int n>
-inline constexpr bool kPlainOnly = n > 128 && kPingPong<n>;
+inline constexpr bool kAnyEpilogue = n == 128 || !kPingPong<n>;
+template <int n>
+inline constexpr bool kPlainOnly = n > 160 && kPingPong<n>;
 
 /// How two blocks share the loads of B: half of the columns each, or half of the depth where B is contiguous along N
 /// and half of the columns are no whole panels of 64.
@@ -68,8 +69,8 @@ struct Accumulators {
 struct NoBias {
   __device__ __forceinline__ NoBias(const Epilogue&, int, int) {}
 };
-template <int n>
-using TileBias = std::conditional_t<kPlainOnly<n>, NoBias, FragmentBias<n, Accumulators<n>::parts>>;
+template <class T, int n>
+using TileBias = std::conditional_t<kPlainOnly<n>, NoBias, FragmentBias<T, n, Accumulators<n>::parts>>;
 
 /// The first `columns` of a warpgroup's accumulators in each row.
 template <int columns, int all>
@@ -147,8 +148,8 @@ __device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& 
 }
 
 /// A warp's 16 rows of each 64 from (row, column), to D.
-template <int n, int columns>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const TileBias<n>& bias,
+template <class T, int n, int columns>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, TileBias<T, n>& bias,
                                             Accumulators<n>& accumulators, WarpStaging& staging, int row, int column,
                                             int batch) {
   constexpr int kBuffers = kStagedPieces<n>;
@@ -159,13 +160,13 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Til
   for (int half = 0; half < Accumulators<n>::parts; ++half) {
     auto& part = first_accumulators<columns>(accumulators.part[half]);
     const int at = row + 64 * half;
-    if constexpr (!kPlainOnly<n>) {
+    if constexpr (kAnyEpilogue<n>)
       if (!job.tensor_store) {
         write_tile<n>(job.epilogue, accumulators.part[half], staging, at, column, batch);
         continue;
       }
-      if (!job.epilogue.plain) finish_fragments<columns>(job.epilogue, bias, half, part, at, column, batch);
-    }
+    if constexpr (!kPlainOnly<n>)
+      if (!job.epilogue.plain) finish_fragments<T, columns>(job.epilogue, bias, half, part, at, column, batch);
     if (job.order == StoreOrder::columns)
       store_tile<columns, kBuffers, StoreOrder::columns>(job.map_d, job.epilogue, part, buffer, at, column, batch);
     else
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
       const TilePlace place = place_of<n>(job.walk, tile);
       const int row = place.row * cluster * kSpecializedRows + first_row;
-      const TileBias<n> bias(parts.epilogue, row, place.column);
+      TileBias<T, n> bias(parts.epilogue, row, place.column);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
         turn_parity ^= 1;
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       waits = kPingPong<n>;
       with_columns<n>(place.piece, [&]<int columns>() {
         multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts.k_tiles, group, cluster);
-        finish_tile<n, columns>(parts, bias, accumulators, shared.staging[warp - 4], row, place.column, place.batch);
+        finish_tile<T, n, columns>(parts, bias, accumulators, shared.staging[warp - 4], row, place.column, place.batch);
       });
       if (kPingPong<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }

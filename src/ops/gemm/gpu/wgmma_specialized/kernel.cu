@@ -105,8 +105,8 @@ __device__ __forceinline__ void sync_group(int group) {
 }
 
 /// A consumer warp's part of the tile at (row, column), to D, by way of the stages.
-template <int n, Halves halves>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const FragmentBias<n>& bias,
+template <class T, int n, Halves halves>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, FragmentBias<T, n>& bias,
                                             float (&accumulators)[n / 2], Storage<n>& shared, int row, int column,
                                             int batch) {
   const int group = device::warp_index() / 4 - 1;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Fra
       const int number = 4 * piece + warp;
       return shared.template own<halves>(number / in_stage, group, number % in_stage * bytes);
     };
-    if (!job.epilogue.plain) finish_fragments<n>(job.epilogue, bias, 0, accumulators, row, column, batch);
+    if (!job.epilogue.plain) finish_fragments<T, n>(job.epilogue, bias, 0, accumulators, row, column, batch);
     store_tile<n, pieces>(job.map_d, job.epilogue, accumulators, piece_in_stage, row, column, batch);
     if (device::lane_index() == 0) device::wait_stores_read();
   } else {
@@ -196,9 +196,9 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     const int consumer_warp = warp - 4;
     float accumulators[n / 2];
     const int own_row = row + consumer_warp * kStagedRows;
-    const FragmentBias<n> bias(parts.epilogue, own_row, column);
+    FragmentBias<T, n> bias(parts.epilogue, own_row, column);
     multiply_tile<T, n, a_major, b_major>(accumulators, shared, parts.k_tiles, consumer_warp / 4);
-    finish_tile<n, kHalves>(parts, bias, accumulators, shared, own_row, column, batch);
+    finish_tile<T, n, kHalves>(parts, bias, accumulators, shared, own_row, column, batch);
   }
 }
 

@@ -112,13 +112,13 @@ template <Way way>
 using Job = std::conditional_t<way == Way::any, LongJob, ShortJob>;
 
 /// The short form has none.
-template <int n, Way way>
+template <class T, int n, Way way>
 struct Bias {
   __device__ __forceinline__ Bias(const ShortJob&, int, int) {}
 };
-template <int n>
-struct Bias<n, Way::any> {
-  FragmentBias<n> value;
+template <class T, int n>
+struct Bias<T, n, Way::any> {
+  FragmentBias<T, n, 1, n != 96> value;  // three blocks of 96 columns share a multiprocessor's registers
   __device__ __forceinline__ Bias(const LongJob& job, int row, int column) : value(job.epilogue, row, column) {}
 };
 
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   float accumulators[n / 2];
   const int lane = device::lane_index();
   const int warp_row = row + warp * kStagedRows;
-  const Bias<n, way> bias(job, warp_row, column);
+  Bias<T, n, way> bias(job, warp_row, column);
   const auto release = [&](int stage) {
     if (lane == 0) device::arrive(shared.ring.empty[stage]);
   };
@@ -414,7 +414,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   } else if (job.direct) {
     const Epilogue& epilogue = job.epilogue;
     if (!epilogue.plain)
-      finish_fragments<n>(epilogue, bias.value, 0, accumulators, warp_row, column, batch, first_kept, end_kept);
+      finish_fragments<T, n>(epilogue, bias.value, 0, accumulators, warp_row, column, batch, first_kept, end_kept);
     const Lines d{static_cast<unsigned char*>(epilogue.d) + 2 * batch * epilogue.d_batch_stride,
                   2 * (job.swapped ? epilogue.d_column_stride : epilogue.d_row_stride), epilogue.rows,
                   epilogue.columns};
