@@ -39,16 +39,45 @@ __device__ __forceinline__ int most_points(const Call& call, int first) {
   return static_cast<int>(most);
 }
 
-/// load_point for types known at run time, a location as one load. A thread loads few, so they need no kernel each.
-__device__ __forceinline__ Point3 load_any_point(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
-  const float weight = read_point<AnyType>(call.weights, weight_at);
-  const void* locations = call.locations.data;
-  const auto point = [&](float2 pair) -> Point3 { return {pair.x, pair.y, weight}; };
-  if (call.locations.dtype == DType::f16) return point(load_pair<__half>(locations, location_at));
-  if (call.locations.dtype == DType::bf16) return point(load_pair<__nv_bfloat16>(locations, location_at));
-  if (call.locations.dtype == DType::f32) return point(load_pair<float>(locations, location_at));
-  return {read_point<AnyType>(call.locations, location_at), read_point<AnyType>(call.locations, location_at + 1),
-          weight};
+/// A point as it lies in memory: a conversion would wait for it. Of two 16-bit coordinates both are in `x`; those of
+/// f64 are f32 here.
+struct StoredPoint {
+  std::uint32_t x = 0;
+  std::uint32_t y = 0;
+  std::uint32_t weight = 0;
+};
+
+/// Types are known at run time: a thread loads few points, so they need no kernel each. A location is one load.
+__device__ __forceinline__ StoredPoint load_stored(const Call& call, std::int64_t location_at, std::int64_t weight_at) {
+  const auto as_f32 = [](const PointRows& rows, std::int64_t at) {
+    return __float_as_uint(static_cast<float>(__ldg(static_cast<const double*>(rows.data) + at)));
+  };
+  StoredPoint made;
+  if (call.locations.dtype == DType::f32) {
+    const float2 pair = load_pair<float>(call.locations.data, location_at);
+    made.x = __float_as_uint(pair.x);
+    made.y = __float_as_uint(pair.y);
+  } else if (call.locations.dtype == DType::f64) {
+    made.x = as_f32(call.locations, location_at);
+    made.y = as_f32(call.locations, location_at + 1);
+  } else {
+    made.x =
+        __ldg(reinterpret_cast<const std::uint32_t*>(static_cast<const __half*>(call.locations.data) + location_at));
+  }
+  if (call.weights.dtype == DType::f32)
+    made.weight = __ldg(static_cast<const std::uint32_t*>(call.weights.data) + weight_at);
+  else if (call.weights.dtype == DType::f64)
+    made.weight = as_f32(call.weights, weight_at);
+  else
+    made.weight = __ldg(static_cast<const std::uint16_t*>(call.weights.data) + weight_at);
+  return made;
+}
+
+/// The two 16-bit values of a word, or the f32 of two words.
+__device__ __forceinline__ float2 widen_pair(DType dtype, std::uint32_t first, std::uint32_t second) {
+  if (dtype == DType::f16) return device::unpack<__half>(first);
+  if (dtype == DType::bf16) return device::unpack<__nv_bfloat16>(first);
+  return {__uint_as_float(first), __uint_as_float(second)};
 }
 
 template <class Value, int lane_bits, int group_bits, int threads, class AnyCall>
@@ -104,14 +133,13 @@ __global__ void __launch_bounds__(threads, group_bits == 0 ? 1 : kSplitBlocksPer
     }
   };
   [[maybe_unused]] Origin origin;
-  const auto load = [&](const ChosenLevel& level, [[maybe_unused]] int l, int p) -> Point3 {
-    if constexpr (kFused<AnyCall>) {
-      if (p >= level.points) return {0, 0, call.softmax ? kNoLogit : 0};
-      origin = origin_of(call, reference_row, l, level.height, level.pitch - call.border, level.points);
-    }
+  const auto load = [&](const ChosenLevel& level, [[maybe_unused]] int l, int p) -> StoredPoint {
+    if constexpr (kFused<AnyCall>)
+      if (p < level.points)
+        origin = origin_of(call, reference_row, l, level.height, level.pitch - call.border, level.points);
     if (p >= level.points) return {};
-    return load_any_point(call, location_row + level.location_at + p * call.locations.point,
-                          weight_row + level.weight_at + p * call.weights.point);
+    return load_stored(call, location_row + level.location_at + p * call.locations.point,
+                       weight_row + level.weight_at + p * call.weights.point);
   };
 
   float sum[device::kPerVector<Value>] = {};
@@ -120,21 +148,24 @@ __global__ void __launch_bounds__(threads, group_bits == 0 ? 1 : kSplitBlocksPer
   int l0 = 0;
   int p0 = 0;
   move_to(unit);
-  Point3 point = load(choose_level<Value, kGroups>(call.levels, group), group, part);
+  StoredPoint stored = load(choose_level<Value, kGroups>(call.levels, group), group, part);
   for (bool more = true; more;) {
     // Chosen twice and not kept, for the registers' sake.
+    const float2 location = widen_pair(call.locations.dtype, stored.x, stored.y);
+    Point3 point{location.x, location.y, widen_pair(call.weights.dtype, stored.weight, 0).x};
     const ChosenLevel level = choose_level<Value, kGroups>(call.levels + l0, group);
     const int left = most_points<group_bits>(call, l0) - p0;
     if constexpr (kFused<AnyCall>) {
+      if (call.softmax && p0 + part >= level.points) point.weight = kNoLogit;
       point = fuse<Value>(call, point, origin);
       total += point.weight;
     }
     Corners corners = corners_of(point, level.height, level.pitch - call.border, call.nearest);
     const int offset = level.start + (corners.row * level.pitch + corners.column) * pixel;
-    const int right = level.pitch - call.border > 1 ? pixel : 0;
+    const auto right = [&] { return level.pitch - call.border > 1 ? pixel : 0; };  // a variable would spill
     const int down = level.height > 1 ? level.pitch * pixel : 0;
     if constexpr (kFused<AnyCall>)
-      drop_masked(call, image, level.first_pixel, level.pitch, right != 0 ? 1 : 0, down != 0 ? level.pitch : 0,
+      drop_masked(call, image, level.first_pixel, level.pitch, right() != 0 ? 1 : 0, down != 0 ? level.pitch : 0,
                   corners);
     const uint4* from_map = map;
     void* to = output;
@@ -152,7 +183,7 @@ __global__ void __launch_bounds__(threads, group_bits == 0 ? 1 : kSplitBlocksPer
         if (more) move_to(unit);
       }
     }
-    if (more) point = load(choose_level<Value, kGroups>(call.levels + l0, group), l0 + group, p0 + part);
+    if (more) stored = load(choose_level<Value, kGroups>(call.levels + l0, group), l0 + group, p0 + part);
 
 #pragma unroll
     for (int i0 = 0; i0 < kLanes; i0 += kBatch) {
@@ -162,9 +193,9 @@ __global__ void __launch_bounds__(threads, group_bits == 0 ? 1 : kSplitBlocksPer
       for (int i = 0; i < kBatch; ++i) {
         const uint4* from = from_map + __shfl_sync(0xffffffffu, offset, i0 + i, kLanes);
         corner[i][0] = device::load_16(from);
-        corner[i][1] = device::load_16(from + right);
+        corner[i][1] = device::load_16(from + right());
         corner[i][2] = device::load_16(from + down);
-        corner[i][3] = device::load_16(from + down + right);
+        corner[i][3] = device::load_16(from + down + right());
       }
 #pragma unroll
       for (int i = 0; i < kBatch; ++i)
