@@ -50,10 +50,6 @@ class RelaxedCapture {
 void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream stream, KernelFunction kernel,
                        void** parameters);
 
-/// Clusters of a kernel that run at the same time on the current device: not every group of multiprocessors can form
-/// one. The shape's grid is not looked at. The driver is asked once for each kernel. Throws Error cuda_failed.
-int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel);
-
 namespace detail {
 template <class... Parameter, class... Given>
 void launch_typed(std::string_view where, const LaunchShape& shape, Stream stream, void (*kernel)(Parameter...),

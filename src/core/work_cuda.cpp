@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -233,29 +232,6 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream 
   launch.attrs = attributes.data();
   launch.numAttrs = count;
   check_cuda(cudaLaunchKernelExC(&launch, kernel.handle, parameters), where);
-}
-
-int resident_clusters(std::string_view where, const LaunchShape& shape, const void* kernel) {
-  static std::mutex mutex;
-  static std::map<std::tuple<const void*, unsigned, int>, int> known;
-  int device = 0;
-  check_cuda(cudaGetDevice(&device), where);
-  const std::lock_guard lock(mutex);
-  const std::tuple key{kernel, shape.cluster, device};
-  if (const auto found = known.find(key); found != known.end()) return found->second;
-  allow_shared_memory(where, kernel, shape.shared_bytes);
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {shape.cluster, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = to_dim3(shape.grid);
-  config.blockDim = to_dim3(shape.block);
-  config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  int clusters = 0;
-  check_cuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config), where);
-  return known[key] = clusters;
 }
 
 void run_on_device(Device device, const LaunchSite& site, std::span<const Work::Step> steps, Stream stream,

@@ -94,10 +94,6 @@ void launch_by_runtime(std::string_view where, const LaunchShape& shape, Stream,
   run_kernel(where, shape, kernel, parameters);
 }
 
-int resident_clusters(std::string_view, const LaunchShape& shape, const void*) {
-  return std::max(1, kMultiprocessors / static_cast<int>(shape.cluster));
-}
-
 void* allocate_on_device(Device, std::size_t bytes, Stream, std::string_view) { return executor::allocate(bytes); }
 void release_on_device(Device, void* memory, Stream) noexcept { executor::release(memory); }
 Stream stream_of_plans(Device) { return nullptr; }

@@ -87,12 +87,12 @@ struct Arguments {
 struct Config {
   int rows = 0;
   int columns = 0;
-  int cluster = 1;       // blocks that fetch one tile of B together (multicast): c2, c8
+  int cluster = 1;       // blocks that fetch one tile of B together (multicast): c8
   int splits = 1;        // blocks that share a tile's K (split-K): k2
   bool swapped = false;  // tiles of D^T = B^T A^T, whose rows are columns of D: t
   int cuts = 1;          // parts along N of each tile of the last wave, where all of those then run at once
 
-  /// "64x128", "128x256c2", "64x64k2", "128x160t"; empty for a variant with a single way.
+  /// "64x128", "64x64k2", "128x160t"; empty for a variant with a single way.
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };

@@ -86,7 +86,7 @@ TEST_F(GemmSelect, few_rows_are_computed_as_columns) {
 /// 128 x 192: 31.03 waves of 4096 x 24576, whose last one is cut, and 5.33 of 4096 x 4096, whose last one has room for
 /// its pieces; 2.5 waves stay whole.
 TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
-  const Config config = named("wgmma_persistent/128x192c2", problem(4096, 4096, 4096)).config;
+  const Config config = named("wgmma_persistent/128x192", problem(4096, 4096, 4096)).config;
   DeviceInfo device = hopper();
   device.l2_bytes = std::int64_t{1} << 40;  // nothing comes from memory
   const TileCost cost = cost_of("wgmma_persistent", config).value();

@@ -26,10 +26,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool swapped) 
     if (columns != 256 && columns != 128) {
       if (!(columns > 160 ? plain : fused) || !(columns == 192 || k_major)) continue;
     }
-    // Clusters gain next to nothing elsewhere (docs/findings/gemm_large.md, P12).
-    for (int cluster = 1; cluster <= (columns == 192 ? 2 : 1); ++cluster)
-      made.push_back(
-          {.rows = 128, .columns = columns, .cluster = cluster, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
+    made.push_back({.rows = 128, .columns = columns, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
   }
 }
 

@@ -1,14 +1,10 @@
-// Version 4: persistent blocks. New against version 3: a block per multiprocessor computes tile after tile, and two
-// blocks of a cluster compute neighbouring rows and send each other their half of B (multicast), which takes a third
-// off the bytes that leave the L2. Two schedules:
-// cooperative, where both consumer warpgroups share a tile of 128 x 256, which moves the fewest bytes; and ping-pong,
-// where each has a tile of its own of 128 x 128 to 192 and one multiplies while the other writes, so that the
-// tensor cores wait for no epilogue. That decides where K is short or where no wave is lost. A last wave of few wide
-// tiles is cut into pieces.
+// Version 4: persistent blocks. New against version 3: a block per multiprocessor computes tile after tile, in an order
+// in which neighbours share the lines that they ask for. Two schedules: cooperative, where both consumer warpgroups
+// share a tile of 128 x 256, which moves the fewest bytes; and ping-pong, where each has a tile of its own of 128 x 128
+// to 192 and one multiplies while the other writes, so that the tensor cores wait for no epilogue. That decides where K
+// is short or where no wave is lost. A last wave of few wide tiles is cut into pieces.
 #include <algorithm>
 
-#include "core/cuda_launch.hpp"
-#include "device/cluster.cuh"
 #include "ops/gemm/gpu/wgmma_persistent/walk.cuh"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
@@ -51,26 +47,12 @@ inline constexpr bool kAnyEpilogue = n == 128 || !kPingPong<n>;
 template <int n>
 inline constexpr bool kPlainOnly = n > 160 && kPingPong<n>;
 
-/// How two blocks share the loads of B: half of the columns each, or half of the depth where B is contiguous along N
-/// and half of the columns are no whole panels of 64.
-template <int n, Major b_major>
-struct SharedB {
-  static constexpr bool by_depth = b_major == Major::mn && n / 2 % 64 != 0;
-  static constexpr int depth = by_depth ? kDepth / 2 : kDepth;
-};
-
 /// A warpgroup's accumulators: of 64 rows each.
 template <int n>
 struct Accumulators {
   static constexpr int parts = kPingPong<n> ? 2 : 1;
   float part[parts][n / 2];
 };
-
-struct NoBias {
-  __device__ __forceinline__ NoBias(const Epilogue&, int, int) {}
-};
-template <class T, int n>
-using TileBias = std::conditional_t<kPlainOnly<n>, NoBias, FragmentBias<T, n, Accumulators<n>::parts>>;
 
 /// The first `columns` of a warpgroup's accumulators in each row.
 template <int columns, int all>
@@ -83,11 +65,10 @@ __device__ __forceinline__ float (&first_accumulators(float (&accumulators)[all]
 /// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile.
 template <class T, int n, int columns, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Storage<n>& shared,
-                                              device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group,
-                                              int cluster) {
+                                              device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group) {
   const int lane = device::lane_index();
   const auto release = [&](int stage) {
-    if (lane < cluster) consumer.release_to(stage, static_cast<std::uint32_t>(lane));
+    if (lane == 0) consumer.release(stage);
   };
   // With fewer stages warpgroup 0 could arrive twice before warpgroup 1 waits.
   const bool one_by_one = !kPingPong<n> && k_tiles >= Storage<n>::stages;
@@ -104,7 +85,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
     const unsigned char* const a = shared.stage[current].a + (kPingPong<n> ? 0 : group * kPanelBytes);
     const TileOperand<a_major, 64> first(a);
     const TileOperand<a_major, 64> second(a + (Accumulators<n>::parts - 1) * kPanelBytes);
-    const TileOperand<b_major, columns, SharedB<n, b_major>::depth> right(shared.stage[current].b);
+    const TileOperand<b_major, columns> right(shared.stage[current].b);
     using Product = device::Wgmma<T, columns>;
     device::wgmma_fence();
 #pragma unroll
@@ -128,28 +109,9 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
   release(previous);
 }
 
-/// This block's part of `columns` columns of B, for all blocks of the cluster.
-template <int n, int columns, Major b_major>
-__device__ __forceinline__ void load_b(unsigned char* to, const tma::TensorMap& map, const TensorOperand& b,
-                                       const TilePlace& place, int k, device::Barrier& full, int cluster, int rank) {
-  using Shared = SharedB<n, b_major>;
-  const std::uint16_t both = 0b11;
-  constexpr int kHalfBytes = columns / 2 * kRowBytes;
-  if constexpr (Shared::by_depth) {
-    for (int half = rank; half < 2; half += cluster)
-      load_tile<b_major, columns, Shared::depth>(to + half * kHalfBytes, map, b, place.column, k + half * Shared::depth,
-                                                 place.batch, full, cluster == 1 ? 0 : both);
-  } else if (cluster == 1) {
-    load_tile<b_major, columns>(to, map, b, place.column, k, place.batch, full);
-  } else {
-    load_tile<b_major, columns / 2>(to + rank * kHalfBytes, map, b, place.column + rank * (columns / 2), k, place.batch,
-                                    full, both);
-  }
-}
-
 /// A warp's 16 rows of each 64 from (row, column), to D.
 template <class T, int n, int columns>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, TileBias<T, n>& bias,
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, FragmentBias<T, n, Accumulators<n>::parts>& bias,
                                             Accumulators<n>& accumulators, WarpStaging& staging, int row, int column,
                                             int batch) {
   constexpr int kBuffers = kStagedPieces<n>;
@@ -181,25 +143,18 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   device::let_next_kernel_start();
   const SpecializedJob& parts = job.parts;
   const int warp = device::warp_index();
-  const int cluster = static_cast<int>(device::cluster_size());  // 1 or 2
-  const int rank = static_cast<int>(device::cluster_rank());
-  const int first = static_cast<int>(blockIdx.x) / cluster;
-  const int step = static_cast<int>(gridDim.x) / cluster;
+  const auto first = static_cast<int>(blockIdx.x);
+  const auto step = static_cast<int>(gridDim.x);
   if (warp == 0 && device::elect_one()) {
     device::prefetch_tensor_map(&parts.map_a);
     device::prefetch_tensor_map(&parts.map_b);
     for (device::Barrier& turn : shared.turn) device::init_barrier(turn, kReaders<n>);
-    shared.ring.init(1, static_cast<std::uint32_t>(cluster * kReaders<n>));
+    shared.ring.init(1, kReaders<n>);
   }
   __syncwarp();
-  if (cluster > 1) {
-    device::cluster_arrive_relaxed();
-    device::cluster_wait();
-  }
 
   if (warp < 4) {
-    // A block alone begins to fetch as soon as its own barriers are ready.
-    if (cluster == 1 && warp == 0) device::arrive_threads<kRingReady>(kReadyThreads);
+    if (warp == 0) device::arrive_threads<kRingReady>(kReadyThreads);
     device::decrease_registers<kProducerRegisters>();
     device::wait_for_previous_kernel();
     if (warp == 0 && device::elect_one()) {
@@ -207,17 +162,17 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
 #pragma unroll 1
       for (int tile = first; tile < job.walk.steps; tile += step) {
         const TilePlace place = place_of<n>(job.walk, tile);
-        const int row = (place.row * cluster + rank) * kSpecializedRows;
+        const int row = place.row * kSpecializedRows;
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
-          const int stage = producer.acquire();  // free in all blocks of the cluster
+          const int stage = producer.acquire();
           const int k = k_tile * kDepth;
           producer.expect(stage, (kSpecializedRows + (place.piece ? kPieceColumns : n)) * kRowBytes);
           load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, place.batch,
                                                producer.full(stage));
           with_columns<n>(place.piece, [&]<int columns>() {
-            load_b<n, columns, b_major>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
-                                        place, k, producer.full(stage), cluster, rank);
+            load_tile<b_major, columns>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
+                                        place.column, k, place.batch, producer.full(stage));
           });
         }
       }
@@ -225,12 +180,12 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   } else {
     device::increase_registers<kConsumerRegisters>();
     device::wait_for_previous_kernel();
-    if (cluster == 1) device::sync_threads<kRingReady>(kReadyThreads);
+    device::sync_threads<kRingReady>(kReadyThreads);
     const int group = warp / 4 - 1;
     device::Consumer<kStages> consumer(shared.ring);
     constexpr int kTilesAtOnce = kPingPong<n> ? kConsumers : 1;
     const int own = kPingPong<n> ? group : 0;  // of these
-    const int first_row = rank * kSpecializedRows + (group - own) * 64 + warp % 4 * kStagedRows;
+    const int first_row = (group - own) * 64 + warp % 4 * kStagedRows;
     if (own == 1) consumer.skip(parts.k_tiles);
     std::uint32_t turn_parity = 0;
     bool waits = own == 1;  // the very first turn is warpgroup 0's
@@ -238,23 +193,21 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
 #pragma unroll 1
     for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
       const TilePlace place = place_of<n>(job.walk, tile);
-      const int row = place.row * cluster * kSpecializedRows + first_row;
-      TileBias<T, n> bias(parts.epilogue, row, place.column);
+      const int row = place.row * kSpecializedRows + first_row;
+      FragmentBias<T, n, Accumulators<n>::parts> bias(parts.epilogue, row, place.column);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
         turn_parity ^= 1;
       }
       waits = kPingPong<n>;
       with_columns<n>(place.piece, [&]<int columns>() {
-        multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts.k_tiles, group, cluster);
+        multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts.k_tiles, group);
         finish_tile<T, n, columns>(parts, bias, accumulators, shared.staging[warp - 4], row, place.column, place.batch);
       });
       if (kPingPong<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
     if (device::lane_index() == 0) device::wait_stores_read();
   }
-  __syncwarp();
-  device::cluster_sync();  // the other block still signals this one's barriers
 }
 
 /// Calls fn.template operator()<T, n, major of A, major of B>().
@@ -277,27 +230,18 @@ void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
 Work plan(const Problem& given, const Arguments& arguments, const Config& config) {
   const RowMajorCall row_major(given, arguments);
   const RowMajorCall call = config.swapped ? row_major.swapped() : row_major;
-  const CurrentDevice current(given.device.index);
   Work work(kSite, given.device);
   with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
-    using Shared = SharedB<n, b>;
-    const int cluster = config.cluster;
-    Job job{.parts = make_specialized_job<n>(
-                call, {.b_extent = Shared::by_depth ? n : n / cluster, .b_depth = Shared::depth}),
-            .walk = walk_of(call.problem, cluster, n)};
-    LaunchShape shape{.grid = static_cast<unsigned>(cluster),
-                      .block = kSpecializedThreads,
-                      .shared_bytes = sizeof(Storage<n>),
-                      .cluster = static_cast<unsigned>(cluster),
-                      .dependent = arguments.dependent_launch};
-    const int resident = resident_clusters(kSite.where, shape, reinterpret_cast<const void*>(&kernel<T, n, a, b>));
+    Job job{.parts = make_specialized_job<n>(call, {.b_extent = n}), .walk = walk_of(call.problem, n)};
+    const int at_once = device_info(given.device).multiprocessors;  // blocks
     if constexpr (kMayCut<n>) {
-      cut_last_wave(job.walk, resident, n / kPieceColumns);
-      const MappedOperand piece =
-          map_b(call, Shared::by_depth ? kPieceColumns : kPieceColumns / cluster, Shared::depth);
-      job.map_piece = tma::encode_valid(piece.spec, given.device.index);
+      cut_last_wave(job.walk, at_once, n / kPieceColumns);
+      job.map_piece = tma::encode_valid(map_b(call, kPieceColumns).spec, given.device.index);
     }
-    shape.grid = static_cast<unsigned>(cluster * std::min(resident, job.walk.steps));
+    const LaunchShape shape{.grid = static_cast<unsigned>(std::min(at_once, job.walk.steps)),
+                            .block = kSpecializedThreads,
+                            .shared_bytes = sizeof(Storage<n>),
+                            .dependent = arguments.dependent_launch};
     work.add(kernel<T, n, a, b>, shape, job);
   });
   return work;

@@ -1,4 +1,4 @@
-// The order in which clusters of persistent blocks take the tiles of D, and the pieces of tiles that end it.
+// The order in which persistent blocks take the tiles of D, and the pieces of tiles that end it.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,15 @@ struct Divisor {
 constexpr int kSharing = 16;   // neighbouring blocks that share the lines that they ask for
 constexpr int kStripRows = 4;  // of their tiles
 
-/// The walk of a cluster over its tiles: groups of rows, column by column, batch after batch. The columns of every
-/// second group run backwards, so that it begins with what the last one left in the L2. 16 neighbours share the lines
-/// that they ask for if they are blocks without a cluster (docs/findings/gemm_models.md, L2), so these take four rows
-/// of 16 columns, and then the next four.
+/// The walk of a block over its tiles: groups of rows, column by column, batch after batch. The columns of every second
+/// group run backwards, so that it begins with what the last one left in the L2. 16 neighbours share the lines that
+/// they ask for (docs/findings/gemm_models.md, L2), so they take four rows of 16 columns, and then the next four.
 struct Walk {
-  int row_tiles = 0;  // of a whole cluster
+  int row_tiles = 0;
   int column_tiles = 0;
   int group = 0;  // row tiles that are walked together
   int whole = 0;  // tiles over all batches, without those that are cut
-  int steps = 0;  // of all clusters together: whole tiles, then pieces
+  int steps = 0;  // of all blocks together: whole tiles, then pieces
   bool strips = false;
   Divisor in_batch, in_group, rows, last_rows;
 
@@ -67,7 +66,7 @@ struct Walk {
 
 /// Where a step of the walk lies in D.
 struct TilePlace {
-  int row = 0;  // of a cluster's first block, in tiles of a cluster
+  int row = 0;  // in tiles
   int column = 0;
   int batch = 0;
   bool piece = false;  // kPieceColumns wide
@@ -103,16 +102,15 @@ __device__ __forceinline__ void with_columns(bool piece, const Fn& fn) {
 constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kFewestGroupRows = 2048;
 
-inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
-  const int rows = cluster * kSpecializedRows;
+inline Walk walk_of(const Problem& row_major, int columns) {
   const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
   const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
   Walk walk;
-  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
+  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, kSpecializedRows));
   walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
-  walk.strips = cluster == 1 && walk.column_tiles > kSharing;
+  walk.strips = walk.column_tiles > kSharing;
   const std::int64_t few_columns = std::max<std::int64_t>(kStripRows, ceil_div(kSharing, walk.column_tiles));
-  const std::int64_t group = cluster == 1 && !walk.strips ? few_columns : group_rows / rows;
+  const std::int64_t group = walk.strips ? group_rows / kSpecializedRows : few_columns;
   walk.group = static_cast<int>(std::clamp<std::int64_t>(group, 1, walk.row_tiles));
   const std::int64_t in_batch = std::int64_t{walk.row_tiles} * walk.column_tiles;
   walk.whole = walk.steps = static_cast<int>(std::min<std::int64_t>(in_batch * row_major.batch, INT32_MAX));
@@ -124,9 +122,9 @@ inline Walk walk_of(const Problem& row_major, int cluster, int columns) {
 }
 
 /// Cuts the tiles of the last wave where that makes it shorter.
-inline void cut_last_wave(Walk& walk, int clusters, int pieces) {
-  const int rest = walk.steps % clusters;
-  if (rest * pieces > clusters) return;
+inline void cut_last_wave(Walk& walk, int blocks, int pieces) {
+  const int rest = walk.steps % blocks;
+  if (rest * pieces > blocks) return;
   walk.whole = walk.steps - rest;
   walk.steps = walk.whole + rest * pieces;
 }

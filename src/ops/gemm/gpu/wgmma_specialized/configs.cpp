@@ -6,6 +6,7 @@ namespace tmaops::ops::gemm::wgmma_specialized {
 
 Support supports(const Problem& problem, const DeviceInfo&) {
   if (Support support = supports_tensor_loads(problem); !support) return support;
+  if (Support support = supports_plain_rows(problem); !support) return support;
   return supports_grid(problem, 128, 128);
 }
 

@@ -1,7 +1,8 @@
 // Version 3: roles. New against version 2: a producer warp that does nothing but fetch, so that fetching never waits
 // for a product; two consumer warpgroups, which get its registers (setmaxnreg) for 128 x 256 of D; a ring of 192 KiB.
 // TMA writes D from the stages that the last products have left, half of it while the other half is still multiplied.
-// One block per multiprocessor and tile; widths between 128 and 256 serve problems that they fill in one wave.
+// One block per multiprocessor and tile, and plain products only; widths between 128 and 256 serve problems that they
+// fill in one wave.
 #include <algorithm>
 
 #include "ops/gemm/shared/warp_roles.cuh"
@@ -105,32 +106,23 @@ __device__ __forceinline__ void sync_group(int group) {
 }
 
 /// A consumer warp's part of the tile at (row, column), to D, by way of the stages.
-template <class T, int n, Halves halves>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, FragmentBias<T, n>& bias,
-                                            float (&accumulators)[n / 2], Storage<n>& shared, int row, int column,
-                                            int batch) {
+template <int n, Halves halves>
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const float (&accumulators)[n / 2],
+                                            Storage<n>& shared, int row, int column, int batch) {
   const int group = device::warp_index() / 4 - 1;
   const int warp = device::warp_index() % 4;
   sync_group(group);  // no warp's products read these stages any more
-  if (job.tensor_store) {
-    constexpr int bytes = StorePieces<n>::bytes;
-    constexpr int pieces = StorePieces<n>::pieces;
-    constexpr int in_stage = kPanelBytes / bytes;
-    static_assert(4 * pieces <= in_stage * Storage<n>::stages);
-    static_assert(halves != Halves::of_depth || kHalfPanelBytes % bytes == 0);
-    const auto piece_in_stage = [&](int piece) {
-      const int number = 4 * piece + warp;
-      return shared.template own<halves>(number / in_stage, group, number % in_stage * bytes);
-    };
-    if (!job.epilogue.plain) finish_fragments<T, n>(job.epilogue, bias, 0, accumulators, row, column, batch);
-    store_tile<n, pieces>(job.map_d, job.epilogue, accumulators, piece_in_stage, row, column, batch);
-    if (device::lane_index() == 0) device::wait_stores_read();
-  } else {
-    static_assert(sizeof(WarpStaging) == kHalfPanelBytes);
-    unsigned char* const staging =
-        shared.template own<halves>(warp / 2, group, warp % 2 * static_cast<int>(sizeof(WarpStaging)));
-    write_tile<n>(job.epilogue, accumulators, *reinterpret_cast<WarpStaging*>(staging), row, column, batch);
-  }
+  constexpr int bytes = StorePieces<n>::bytes;
+  constexpr int pieces = StorePieces<n>::pieces;
+  constexpr int in_stage = kPanelBytes / bytes;
+  static_assert(4 * pieces <= in_stage * Storage<n>::stages);
+  static_assert(halves != Halves::of_depth || kHalfPanelBytes % bytes == 0);
+  const auto piece_in_stage = [&](int piece) {
+    const int number = 4 * piece + warp;
+    return shared.template own<halves>(number / in_stage, group, number % in_stage * bytes);
+  };
+  store_tile<n, pieces>(job.map_d, job.epilogue, accumulators, piece_in_stage, row, column, batch);
+  if (device::lane_index() == 0) device::wait_stores_read();
 }
 
 template <class T, int n, Major a_major, Major b_major>
@@ -196,9 +188,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     const int consumer_warp = warp - 4;
     float accumulators[n / 2];
     const int own_row = row + consumer_warp * kStagedRows;
-    FragmentBias<T, n> bias(parts.epilogue, own_row, column);
     multiply_tile<T, n, a_major, b_major>(accumulators, shared, parts.k_tiles, consumer_warp / 4);
-    finish_tile<T, n, kHalves>(parts, bias, accumulators, shared, own_row, column, batch);
+    finish_tile<n, kHalves>(parts, accumulators, shared, own_row, column, batch);
   }
 }
 
