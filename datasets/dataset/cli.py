@@ -100,20 +100,14 @@ def _add_options(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     """The arguments of some of the options; what is not given is None, so that a file of rules may say it."""
     for option in fields(Options):
         if option.name in names:
-            flag = "--mode" if option.name == "modes" else "--" + option.name.replace("_", "-")
-            parser.add_argument(flag, dest=option.name, **option.metadata)
+            flags = {"modes": ["--mode"], "episode_column": ["--episode-column", "--group"]}
+            own = flags.get(option.name, ["--" + option.name.replace("_", "-")])
+            parser.add_argument(*own, dest=option.name, **option.metadata)
     parser.add_argument("--time", metavar="NAME", help=TIME)
 
 
-def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """Options by name. --time names which stamps of messages are the times, or a column."""
-    given = {name: getattr(options, name) for name in names}
-    stamps = options.time if options.time in ("header", "record") else None
-    return given | {"times": stamps, "time_column": options.time_column or (None if stamps else options.time)}
-
-
 def _resample(options: argparse.Namespace) -> int:
-    given = _given(options, NAMES) | {"rules": options.rules}
+    given = {name: getattr(options, name) for name in (*NAMES, "time", "rules")}
     try:
         first, count = (int(part) for part in options.shard.split("/"))
     except ValueError:
@@ -168,7 +162,7 @@ def _lerobot(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     if options.html:
         check_page(options.html, "--html")
-    found = inspect(options.source, **_given(options, OF_TIMES))
+    found = inspect(options.source, **{name: getattr(options, name) for name in (*OF_TIMES, "time")})
     if options.html:
         write_page(found.page(f"{options.source.resolve().name}: clocks and gaps"), options.html)
     print(json.dumps(found.json(), indent=1) if options.json else found.text())

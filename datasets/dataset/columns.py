@@ -7,7 +7,7 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.rules import MASK, Rule, Rules, compute
+from tmaops.dataset.rules import INTERVAL, MASK, Rule, Rules, compute
 from tmaops.dataset.tables import flat, one, real_numbers, shape_of
 
 ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
@@ -104,7 +104,8 @@ def _computed(
             continue
         numbers |= {n: _numbers(columns[n], rules[n], null, f"{episodes.names[0]}: column '{n}'") for n in names}
         if some:
-            missing |= dict.fromkeys(names, episodes.beside(null))
+            over = all(part.mode in INTERVAL for name in names for part in rules[name].parts)  # NaN reaches what it may
+            missing |= dict.fromkeys(names, np.zeros(episodes.targets.size, bool) if over else episodes.beside(null))
     nothing = pa.nulls(episodes.targets.size)
     made = {name: nothing.cast(columns[name].type) for name, values in numbers.items() if values is None}
     whole = {name: values for name, values in numbers.items() if values is not None}
@@ -190,11 +191,3 @@ def resample_episodes(
 
     given = dict(zip(table.column_names, table.columns, strict=True))
     return pa.Table.from_arrays([rebuilt(f.name, f.type, given.get(f.name)) for f in schema], schema=schema)
-
-
-def check_gaps(schema: pa.Schema, episodes: Episodes, max_gap: int | None) -> None:
-    """Refuses an episode with a gap beside a column that cannot be null."""
-    stiff = next((field.name for field in schema if not field.nullable), None)
-    if stiff is not None and episodes.empty(max_gap) is not None:
-        needed = "a larger --max-gap, or a column that can be null"
-        raise Refused(f"{episodes.names[0]}: column '{stiff}'", "a gap, and a column without nulls", needed)

@@ -91,12 +91,18 @@ class LeRobot(ParquetTables):
 
     def _warn(self, info: dict[str, Any], options: Options, plan: Plan) -> None:
         """What is to be known of times and videos."""
-        fps, precision = clock.rate(info["fps"]), "which it is to its own precision"
+        fps, (samples, targets) = clock.rate(info["fps"]), plan.counts.get("", (0, 0))
         if plan.inexact:
             what = f"column 'timestamp' of {plan.inexact} of {plan.episodes} episodes is not frame / fps"
-            plan.warnings.append(f"{what}; LeRobot's float32 seconds get coarser with time")
+            steps = options.rate * (samples - plan.episodes) / max(targets - plan.episodes, 1)
+            cut = options.start is not None or options.end is not None
+            said = f"its steps are those of about {steps:.3g} frames per second, and info.json says {info['fps']}"
+            coarse = cut or abs(steps - fps) < 0.1 * fps
+            plan.warnings.append(f"{what}; {'float32 seconds get coarser with time' if coarse else said}")
         else:
-            plan.notes.append(f"time: column 'timestamp' in s, taken as frame / fps exactly, {precision}")
+            plan.notes.append(
+                "time: column 'timestamp' in s, taken as frame / fps exactly, which it is to its own precision"
+            )
         videos = ", ".join(key for key, feature in info["features"].items() if feature["dtype"] == "video")
         if not videos:
             return
@@ -109,7 +115,7 @@ class LeRobot(ParquetTables):
             what = f"videos keep {info['fps']} frames per second, and new timestamps lie between their frames"
             tolerance = f"tolerance_s={float(Fraction(1, 2) / fps):.4g}"
             plan.warnings.append(f"{videos}: {what}: load the result with {tolerance} or more")
-        else:
+        elif not plan.inexact:
             plan.notes.append(f"{videos}: every new timestamp is one of their frames")
 
     def resampler(self, source: Path, options: Options, unit: Unit) -> Resampler:

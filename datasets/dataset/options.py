@@ -156,9 +156,12 @@ def _device(asked: str) -> str:
 
 
 def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **given: Any) -> Options:
-    """Options from a YAML file and from what is given beside it, which goes before it."""
+    """Options from a YAML file and from what is given beside it, which goes before it; also named as for one recording."""
     found = read_rules(rules) if rules is not None else {}
+    if (time := given.pop("time", None)) is not None:
+        given["times" if time in ("header", "record") else "time_column"] = time
     for key, value in given.items():
+        key = {"mode": "modes", "group": "episode_column"}.get(key, key)
         value = dict(_pair(key, text) for text in value) if key in PAIRS and isinstance(value, list) else value
         if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
             found[key] = found.get(key, {}) | value
@@ -166,8 +169,9 @@ def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **
             found[key] = value
     try:
         return Options(str(hz), **found)
-    except TypeError as error:  # a value of a kind that its option does not have
-        raise Refused("options", str(error), "the options of tmaops.dataset.resample") from error
+    except TypeError as error:  # an option that is not there, or a value of a kind that it does not have
+        said, known = str(error).removeprefix("Options.__init__() got "), ", ".join(f.name for f in fields(Options))
+        raise Refused("options", said, f"the options of tmaops.dataset.resample: {known}") from error
 
 
 def _pair(option: str, text: str) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tmaops.dataset import clock, tables
 from tmaops.dataset.clock import Episodes
-from tmaops.dataset.columns import check_gaps, list_array, resample_episodes
+from tmaops.dataset.columns import list_array, resample_episodes
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import Failed, Format, Plan, Stream, Unit
 from tmaops.dataset.options import Options
@@ -304,9 +304,10 @@ class ParquetTables(Format):
             steps, counts = layout.steps(rows, runs)
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
             episodes = options.episodes(times, counts, runs.labels)
-            if options.max_gap:
-                stiff = pa.schema([schema.field(name) for name in layout.data(schema.names)])
-                check_gaps(stiff, episodes, options.max_gap_ns())
+            stiff = next((name for name in layout.data(schema.names) if not schema.field(name).nullable), None)
+            if stiff is not None and episodes.empty(options.max_gap_ns()) is not None:
+                needed = "a larger --max-gap, or a column that can be null"
+                raise Refused(f"{episodes.names[0]}: column '{stiff}'", "a gap, and a column without nulls", needed)
         except Refused as error:
             for run in runs.each() if len(runs) > 1 else ():
                 own = rows.slice(int(run.first[0] - runs.first[0]), int(run.rows[0]))

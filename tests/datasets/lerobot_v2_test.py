@@ -148,3 +148,12 @@ def test_a_file_whose_numbers_need_another_rule_is_refused(tmp_path):
     pq.write_table(table.set_column(at, field.name, pa.array([[1, 2]] * len(table))), path)
     with pytest.raises(Refused, match="column 'observation.state'.*as in the first file"):
         tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10)
+
+
+def test_a_rate_that_is_not_that_of_the_timestamps_is_a_warning(tmp_path):
+    write(tmp_path / "in")
+    path = tmp_path / "in" / "meta" / "info.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"fps": 30}))
+    report = tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=10, workers=1)
+    assert "about 20" in report.warnings[0] and "info.json says 30" in report.warnings[0]
+    assert not any("every new timestamp" in note for note in report.notes)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import tmaops.dataset
 from tmaops.dataset import Refused
+from tmaops.dataset.cli import main
 from tmaops.dataset.tables import BATCH_ROWS, Runs, batches_of, map_runs, parquet
 
 
@@ -262,3 +263,30 @@ def test_a_file_of_other_columns_is_refused_with_the_column(tmp_path):
         pq.write_table(pa.table({"timestamp": times, "x": x}), tmp_path / "in" / f"{name}.parquet")
     with pytest.raises(Refused, match="b.parquet: column 'x': got double; needed int64"):
         tmaops.dataset.resample(tmp_path / "in", tmp_path / "out", hz=30)
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum", "min", "max", "any", "count", "lowpass"])
+@pytest.mark.parametrize("hz", [7, 130])
+def test_over_an_interval_a_null_reaches_what_nan_reaches(mode, hz, tmp_path):
+    rng = np.random.default_rng(5)
+    times, x = (np.arange(300) * 10_000_000).astype("M8[ns]"), rng.normal(size=300)
+    x[rng.random(300) < 0.05] = np.nan
+    pq.write_table(pa.table({"timestamp": times, "x": pa.array(x, from_pandas=True)}), tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, mode={"x": mode}, workers=1)
+    wanted = tmaops.resample({"timestamp": times, "x": x}, hz=hz, mode={"x": mode})["x"]
+    np.testing.assert_array_equal(pq.read_table(tmp_path / "out.parquet")["x"].to_numpy(), wanted)
+
+
+def test_options_have_the_names_of_one_recording_too(tmp_path):
+    path, made = tmp_path / "in.parquet", []
+    columns = {"when": np.tile(np.arange(9) / 20, 2), "run": np.repeat(["a", "b"], 9), "x": np.arange(18.0)}
+    pq.write_table(pa.table(columns), path)
+    for number, names in enumerate((("time", "group", "mode"), ("time_column", "episode_column", "modes"))):
+        options = dict(zip(names, ("when", "run", {"x": "next"}), strict=True))
+        tmaops.dataset.resample(path, tmp_path / f"{number}.parquet", hz=30, workers=1, **options)
+        made.append(pq.read_table(tmp_path / f"{number}.parquet"))
+    command = ["resample", str(path), str(tmp_path / "2.parquet"), "--hz", "30", "--group", "run", "--time", "when"]
+    assert main([*command, "--mode", "x=next", "--quiet"]) == 0
+    assert made[0].equals(made[1]) and made[0].equals(pq.read_table(tmp_path / "2.parquet")) and len(made[0]) == 26
+    with pytest.raises(Refused, match="'modus'.*time_column"):
+        tmaops.dataset.resample(path, tmp_path / "3.parquet", hz=30, modus={})
