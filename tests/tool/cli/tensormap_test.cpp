@@ -152,10 +152,15 @@ TEST(TensorMapCommand, a_proposal_keeps_the_load_in_its_own_order) {
 }
 
 TEST(TensorMapCommand, every_proposal_is_valid_as_printed) {
+#ifdef __SANITIZE_ADDRESS__  // a quarter, as of other random cases: a start of the program takes ten times as long
+  constexpr int kSpecs = 75;
+#else
+  constexpr int kSpecs = 300;
+#endif
   int proposals = 0;
   for (const bool blackwell : {false, true}) {
     probe::RandomSpecs random({.seed = 12, .blackwell = blackwell});
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < kSpecs; ++i) {
       const tma::TensorMapSpec spec = random.near_edge();
       std::vector<std::string> arguments;
       std::istringstream words(spec.text());
@@ -172,7 +177,7 @@ TEST(TensorMapCommand, every_proposal_is_valid_as_printed) {
           << "the echo is the proposal";
     }
   }
-  EXPECT_GT(proposals, 100);
+  EXPECT_GT(proposals, kSpecs / 3);
 }
 
 TEST(TensorMapCommand, a_swizzle_that_flips_halves_of16_bytes_is_drawn) {
