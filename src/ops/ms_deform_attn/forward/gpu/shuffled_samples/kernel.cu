@@ -314,7 +314,7 @@ Work plan(const Problem& problem, const Arguments& arguments, const Config& conf
         };
         if constexpr (lane_bits <= kMostSplitLaneBits)
           if (split) return add_of.template operator()<kSplitBits, kSplitThreads>();
-        if constexpr (std::is_same_v<Value, float> && lane_bits == 3 && !kFused<AnyCall>)
+        if constexpr (lane_bits == (sizeof(Value) == 4 ? 3 : 2) && !kFused<AnyCall>)  // 32 channels
           if (many) return add_of.template operator()<0, kManyThreads>();
         add_of.template operator()<0, kFused<AnyCall> ? kFusedThreads : kThreads>();
       });
