@@ -100,7 +100,7 @@ TEST_F(GemmSelect, few_tiles_in_the_last_wave_are_cut) {
   EXPECT_DOUBLE_EQ(waves(problem(128 * 33, 192 * 10, 1024)), 3);
 }
 
-TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
+TEST_F(GemmSelect, wider_tiles_are_for_less_of_an_epilogue) {
   const auto widest = [](const Problem& product) {
     int columns = 0;
     for (const Choice& one : every_choice(product, hopper()))
@@ -111,7 +111,10 @@ TEST_F(GemmSelect, wide_tiles_are_for_plain_products) {
   Problem product = with_b(problem(4096, 24576, 1536), Order::column);
   EXPECT_EQ(widest(product), 192);
   product.activation = Activation::relu;
+  EXPECT_EQ(widest(product), 160);
+  product.bias_dtype = DType::f32;
   EXPECT_EQ(widest(product), 128);
+  product.bias_dtype.reset();
   product.activation = Activation::none;
   product.d.dtype = DType::f32;
   EXPECT_EQ(widest(product), 128);
