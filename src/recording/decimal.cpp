@@ -1,5 +1,6 @@
 #include "recording/decimal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <clocale>
@@ -85,25 +86,26 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
   return ParseResult::good;
 }
 
-/// Times below it fit into int64 in any unit.
-constexpr double kWithoutOverflow = 9e9;
-
 ParseResult time_from_f64(double value, TimeUnit unit, std::int64_t& nanoseconds) {
   if (!std::isfinite(value)) return ParseResult::not_finite;
   const std::int64_t scale = nanoseconds_of(unit);
-  if (std::abs(value) < kWithoutOverflow) {  // the same as below in fewer steps
+  const auto fine = static_cast<double>(scale);
+  if (std::abs(value) * fine < 0x1p52) {
     const auto whole = static_cast<std::int64_t>(value);
-    const double part = (value - static_cast<double>(whole)) * static_cast<double>(scale);
+    const double part = (value - static_cast<double>(whole)) * fine;
     const auto down = static_cast<std::int64_t>(part);
     const double rest = part - static_cast<double>(down);
     nanoseconds = whole * scale + down + (rest >= 0.5) - (rest <= -0.5);
     return ParseResult::good;
   }
   const double whole = std::trunc(value);
-  // The fraction is exact and below 1. Only its product with the scale is rounded, to the nearest nanosecond.
-  const auto part = static_cast<std::int64_t>(std::llround((value - whole) * static_cast<double>(scale)));
+  // A double that resolves less than a nanosecond means its shortest decimal, as text has it: in microseconds, or
+  // finer.
+  double ticks = std::max(fine / 1000, 1.0);
+  while (ticks < fine && whole + std::nearbyint((value - whole) * ticks) / ticks != value) ticks *= 10;
+  const auto part = static_cast<std::int64_t>(std::nearbyint((value - whole) * ticks));
   if (std::abs(whole) >= 0x1p63) return ParseResult::out_of_range;
-  const __int128 exact = static_cast<__int128>(whole) * scale + part;
+  const __int128 exact = static_cast<__int128>(whole) * scale + part * std::llround(fine / ticks);
   nanoseconds = static_cast<std::int64_t>(exact);
   return nanoseconds == exact ? ParseResult::good : ParseResult::out_of_range;
 }

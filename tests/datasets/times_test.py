@@ -357,3 +357,17 @@ def test_dates_in_other_forms_are_refused_with_what_converts_them(tmp_path):
         tmaops.resample({name: np.array(values) for name, values in columns.items()}, hz=2)
     with pytest.raises(tmaops.Error, match="pandas.to_datetime makes it of other dates"):
         tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=2, workers=1)
+
+
+@pytest.mark.parametrize("hz", [10, 30, 100])
+def test_seconds_since_1970_are_the_same_times_in_arrays_text_and_parquet(hz, tmp_path):
+    times, count = 1_700_000_000.123456 + np.arange(101) / hz, np.arange(101)
+    made = tmaops.resample({"timestamp": times, "x": np.sin(times), "k": count}, hz=hz)
+    pq.write_table(pa.table({"timestamp": times, "x": np.sin(times), "k": count}), tmp_path / "in.parquet")
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=hz, workers=1)
+    text = {"timestamp": np.array([repr(time) for time in times.tolist()]), "x": np.sin(times), "k": count}
+    tables = pq.read_table(tmp_path / "out.parquet"), tmaops.resample(text, hz=hz)
+    for name in ("x", "k"):
+        for other in tables:
+            np.testing.assert_array_equal(np.asarray(other[name]), made[name])
+    assert hz == 30 or (made["k"] == count).all()  # a period of whole microseconds: each target meets its sample

@@ -81,14 +81,28 @@ TEST(TimeText, reads_back_as_the_same_time) {
 
 TEST(TimeFromReal, is_the_nearest_nanosecond_of_the_given_double) {
   std::int64_t time = 0;
-  ASSERT_EQ(time_from_f64(1311868163.8697, TimeUnit::seconds, time), ParseResult::good);
-  // The double is 1311868163.869699954986572265625.
-  EXPECT_EQ(time, 1311868163869699955);
   ASSERT_EQ(time_from_f64(-0.25, TimeUnit::seconds, time), ParseResult::good);
   EXPECT_EQ(time, -250000000);
+  ASSERT_EQ(time_from_f64(4503599.000000001, TimeUnit::seconds, time), ParseResult::good);
+  EXPECT_EQ(time, 4503599000000001);
   EXPECT_EQ(time_from_f64(9.3e9, TimeUnit::seconds, time), ParseResult::out_of_range);
   EXPECT_EQ(time_from_f64(std::nan(""), TimeUnit::seconds, time), ParseResult::not_finite);
+}
+
+TEST(TimeFromReal, is_that_of_the_shortest_decimal_where_doubles_are_coarser_than_nanoseconds) {
+  std::int64_t time = 0, of_text = 0;
+  ASSERT_EQ(time_from_f64(1311868163.8697, TimeUnit::seconds, time), ParseResult::good);
+  EXPECT_EQ(time, 1311868163869700000);  // The double is 1311868163.869699954986572265625.
   EXPECT_EQ(time_to_f64(1311868163869699955, TimeUnit::seconds), 1311868163.8697);
+  std::mt19937_64 random(9);
+  for (const TimeUnit unit : {TimeUnit::seconds, TimeUnit::milliseconds}) {
+    for (int trial = 0; trial < 20000; ++trial) {
+      const double sign = trial % 2 ? 1 : -1, seconds = std::uniform_real_distribution(1e8, 4e9)(random);
+      const double value = sign * seconds * (unit == TimeUnit::seconds ? 1 : 1000);
+      ASSERT_EQ(time_from_f64(value, unit, time), parse_time(real_text(value), unit, of_text));
+      ASSERT_EQ(time, of_text) << real_text(value);
+    }
+  }
 }
 
 TEST(RealText, is_the_shortest_that_reads_back) {

@@ -39,16 +39,12 @@ Recorded npz_file(const Scratch& folder, const string& stem, Drive drive, const 
   return recorded;
 }
 
-/// Times as f64 seconds; the drive then has the stamps that these numbers say.
-ZipPart f64_times(Drive& drive, const string& name) {
+/// Times as the nearest f64 seconds: those of whole microseconds are read back exactly.
+ZipPart f64_times(const Drive& drive, const string& name) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
   std::vector<double> values;
-  for (std::int64_t& time : drive.times) {
-    values.push_back(static_cast<double>(time) / 1e9);
-    // Exact: the fraction of a second has fewer bits than the long double.
-    const double seconds_alone = std::trunc(values.back());
-    time = static_cast<std::int64_t>(seconds_alone) * 1'000'000'000 +
-           std::llround(static_cast<long double>(values.back() - seconds_alone) * 1e9L);
-  }
+  for (const std::int64_t time : drive.times)
+    values.push_back(static_cast<double>(time / kSecond) + static_cast<double>(time % kSecond) / 1e9);
   return ZipPart::make(name + ".npy", npy("<f8", "(" + std::to_string(values.size()) + ",)", raw(values)));
 }
 
