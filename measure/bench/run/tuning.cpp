@@ -17,7 +17,7 @@ struct Candidate {
 std::vector<ops::gemm::TunedChoice> fastest(const std::vector<Row>& rows, const std::string& gpu) {
   std::vector<Candidate> candidates;
   for (const Row& row : rows) {
-    if (row.tuning_key.empty() || !row.verified || !row.us) continue;
+    if (row.tuning_key.empty() || row.kind != Kind::variant || !row.verified || !row.us) continue;
     auto known = std::ranges::find_if(candidates, [&](const Candidate& one) {
       return one.choice.product == row.tuning_key && one.choice.types == row.info.dtype &&
              one.choice.choice == row.implementation;

@@ -45,6 +45,10 @@ TEST(Tuning, the_fastest_of_each_case_over_both_temperatures) {
                            timed("c/1", "bf16", "hot", 5), timed("a/1", "f16", "cold", 2),
                            timed("b/1", "f16", "cold", 9), timed("d/1", "f16", "hot", 0.5)};
   rows.push_back(row("tmaops", Kind::variant, 0.1));  // of an operator without a table
+  rows.push_back(timed("cublaslt", "f16", "hot", 0.1));
+  rows.back().kind = Kind::peer;
+  rows.push_back(timed("cublaslt", "f16", "cold", 0.1));
+  rows.back().kind = Kind::peer;
   const auto best = fastest(rows, "NVIDIA H200");
   ASSERT_EQ(best.size(), 2U);
   EXPECT_EQ(best[0].choice, "a/1") << "d was lost before it was cold";
