@@ -1,5 +1,5 @@
-// Approximations that are one instruction of the special function unit (PTX ISA "rcp", "rsqrt", "ex2"). A multiprocessor
-// starts 16 of them per cycle. Subnormal arguments count as 0, and subnormal results become 0.
+// Approximations that are one instruction of the special function unit (PTX ISA "rcp", "rsqrt", "ex2"). A
+// multiprocessor starts 16 of them per cycle. Subnormal arguments count as 0, and subnormal results become 0.
 #pragma once
 
 namespace tmaops::device {
