@@ -136,7 +136,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.warps.assign((threads + 31) / 32, {});
   block.live = static_cast<int>(threads);
   block.lets_next_start = false;
-  std::memset(block.window + kReservedBytes, 0xCD, l.fixed_end - kReservedBytes);
+  std::memset(block.window + kReservedBytes, kUnwritten, l.fixed_end - kReservedBytes);
 }
 
 void prepare_thread(Thread& thread, Block& block, std::size_t index) {

@@ -28,6 +28,7 @@ inline constexpr std::uint32_t kReservedBytes = 1024;         // the system's ow
 inline constexpr std::uint32_t kMostSharedBytes = 227 << 10;  // that a launch may ask for, and
 inline constexpr std::uint32_t kMostFixedBytes = 48 << 10;    // that nvcc takes without: CUDA C++ Programming Guide
 inline constexpr std::size_t kMostBlocks = 16;                // of a cluster
+inline constexpr unsigned char kUnwritten = 0xCD;             // what shared memory holds that nothing has written
 
 struct Block;
 struct Operation;
