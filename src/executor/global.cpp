@@ -170,7 +170,7 @@ void check_races(std::uintptr_t begin, std::uintptr_t end, const GlobalAccess& a
       byte.written = true;
       byte.atomic = access.atomic;
       byte.write_place = access.place;
-    } else {
+    } else if (!access.atomic) {
       byte.read_cluster = launch->cluster_number;
       byte.read_clock = access.clock;
       byte.reader = access.agent;

@@ -312,14 +312,15 @@ void access(const void* pointer, std::uint32_t bytes, const Access& how, const v
     return;
   }
   // Constants lie in the program itself.
-  const bool constant = !writes && address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
-                        address < reinterpret_cast<std::uintptr_t>(&_end);
-  if (constant) return;
+  const bool of_program = address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+                          address < reinterpret_cast<std::uintptr_t>(&_end);
+  if (of_program && !writes) return;
   const bool of_other_thread =
       std::ranges::any_of(launch->threads, [&](const Thread* thread) { return thread->fiber.on_stack(pointer); });
   report(Rule::host_memory,
          "it " + std::string(does) + std::to_string(bytes) +
              (of_other_thread ? " bytes of another thread's registers or local memory"
+              : of_program    ? " bytes of a variable of the program (__device__ variables are unknown to the executor)"
                               : " bytes that no kernel can reach"),
          place);
   leave();
@@ -364,11 +365,6 @@ void __tsan_read_range(void* pointer, unsigned long bytes) {
 void __tsan_write_range(void* pointer, unsigned long bytes) {
   hook(pointer, bytes, true, false, __builtin_return_address(0));
 }
-// Atomic operations of the standard library in host code of kernel files. Kernels have atomicAdd and its like.
-int __tsan_atomic32_fetch_add(volatile int* at, int summand, int /*order*/) {
-  return __atomic_fetch_add(at, summand, __ATOMIC_SEQ_CST);
-}
-char __tsan_atomic8_load(const volatile char* at, int /*order*/) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

@@ -1,7 +1,6 @@
-// Where a block's shared memory lies, and atomic operations and fences on it.
+// Where a block's shared memory lies.
 #include <cstring>
 
-#include "executor/polling.hpp"
 #include "executor/state.hpp"
 
 namespace tmaops::executor {
@@ -49,47 +48,6 @@ std::uint32_t shared_address(const void* pointer) {
 void* shared_pointer(std::uint32_t address) {
   const Entry entry;
   return host_of(*self->block, address);
-}
-
-void thread_fence() {
-  const Entry entry;
-  if (!self->before_fence.seen.empty()) self->clocks.join(self->before_fence);
-  self->has_fenced = true;
-  self->at_fence = self->clocks;
-  self->tick();
-}
-
-void Thread::acquire(const Clocks& released) {
-  // The hardware keeps the order of one chain of atomic operations, with the fence before them alone. PTX asks for a
-  // fence behind them, too (PTX ISA "Release and Acquire Patterns").
-  if (!options().strict) return clocks.join(released);
-  if (before_fence.seen.empty()) before_fence.reset(launch->agents);
-  before_fence.join(released);
-}
-
-void atomic_access(const void* pointer, std::size_t size) {
-  const Entry entry;
-  const void* const place = TMAOPS_PLACE;
-  const auto bytes = static_cast<std::uint32_t>(size);
-  const Place at = place_of(pointer);
-  count_access(pointer, place);
-  if (at.block == nullptr || !inside_shared(*at.block, at.address, bytes)) {
-    access(pointer, bytes, {.writes = true, .atomic = true}, place);
-    order_global_atomic(pointer);
-    return;
-  }
-  const Cell& cell = at.block->cells[at.address];
-  const auto found = at.block->atomics.find(at.address);
-  // Atomic operations do not race with each other, only with ordinary ones.
-  if (found == at.block->atomics.end() || cell.state != ByteState::written || cell.write_place != nullptr) {
-    const Accessor who{.name = "an atomic operation", .place = place};
-    if (check_read(*at.block, at.address, bytes, who)) check_write(*at.block, at.address, bytes, who);
-  }
-  note_write(*at.block, at.address, bytes, self->agent, 0, ByteState::written, nullptr);
-  Clocks& released = at.block->atomics[at.address];
-  if (released.seen.empty()) released.reset(launch->agents);
-  if (self->has_fenced) released.join(self->at_fence);
-  self->acquire(released);
 }
 
 }  // namespace tmaops::executor

@@ -462,6 +462,12 @@ TEST(executor_rules, host_memory_that_is_not_there) {
   expect_rule(findings_of<host_memory_kernel<Kernel::broken>>(kBlock, Words().get(), nowhere), Rule::host_memory,
               "that no kernel can reach");
 }
+__device__ std::uint32_t word_of_the_program;
+__global__ void host_memory_variable_kernel() { word_of_the_program = 1; }
+TEST(executor_rules, host_memory_that_is_a_device_variable) {
+  expect_rule(findings_of<host_memory_variable_kernel>(kBlock), Rule::host_memory,
+              "__device__ variables are unknown to the executor");
+}
 std::vector<std::uint32_t> words_of_the_host(1);
 TMAOPS_TEST_RULE(host_memory, LaunchShape{.block = 1}, "that no kernel can reach", Words().get(),
                  words_of_the_host.data())

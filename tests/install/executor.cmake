@@ -27,9 +27,32 @@ file(WRITE ${WORK_DIR}/empty/CMakeLists.txt "${begin}tmaops_add_executor_program
 expect_failure("tmaops_add_executor_program.empty.: got no file, needs the program's"
   ${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/empty -B ${WORK_DIR}/empty/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
   -DCMAKE_CXX_COMPILER=${CXX})
-file(WRITE ${WORK_DIR}/shared/CMakeLists.txt "${begin}tmaops_add_executor_program(shared shared.cu)")
-file(WRITE ${WORK_DIR}/shared/shared.cu "__global__ void kernel() { __shared__ int word; }\n")
-step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/shared -B ${WORK_DIR}/shared/build
+
+# What the executor does not know is refused where it is compiled, with what to use instead.
+set(project "${begin}")
+function(expect_refused name code words)
+  file(WRITE ${WORK_DIR}/refused/${name}.cu "#include \"device/launch.cuh\"\n${code}\n")
+  set(project "${project}tmaops_add_executor_program(${name} ${name}.cu)\n" PARENT_SCOPE)
+  set(refused ${refused} "${name}=${words}" PARENT_SCOPE)
+endfunction()
+expect_refused(shared "__global__ void kernel() { __shared__ int word; }" "__shared__ is unknown to the executor: device::block_shared<T>.. is")
+expect_refused(barrier "#include <cuda/barrier>" "cuda::barrier is unknown to the executor: device::Barrier of device/barrier.cuh is")
+expect_refused(ptx "#include <cuda/ptx>" "cuda::ptx is unknown to the executor: the functions of device/")
+expect_refused(wmma "#include <mma.h>" "nvcuda::wmma is unknown to the executor: device/mma.cuh and device/wgmma.cuh are")
+expect_refused(reduce "#include <cooperative_groups/reduce.h>" "cooperative_groups::reduce is unknown to the executor: __reduce_add_sync")
+expect_refused(grid "#include <cooperative_groups.h>\nvoid kernel() { cooperative_groups::this_grid(); }"
+  "this_grid is unknown to the executor: a block, a cluster and tiles are known")
+expect_refused(mapped "#include <cooperative_groups.h>\nvoid kernel(int* at) { cooperative_groups::this_cluster().map_shared_rank(at, 1); }"
+  "map_shared_rank is unknown to the executor: device::arrive_at.. and device::store_async.. are")
+expect_refused(stages "#include <cuda/pipeline>\ncuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;"
+  "the executor knows pipelines of a thread, of make_pipeline..: for a block's, device::Ring")
+expect_refused(unaligned "#include <cuda/pipeline>
+void kernel(int* to, int* from) { auto pipeline = cuda::make_pipeline(); cuda::memcpy_async(to, from, std::size_t{4}, pipeline); }"
+  "the executor copies cuda::aligned_size_t<16>.bytes., or of <4> or <8>")
+file(WRITE ${WORK_DIR}/refused/CMakeLists.txt "${project}")
+step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/refused -B ${WORK_DIR}/refused/build
   -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_CXX_COMPILER=${CXX})
-expect_failure("error: __shared__ is unknown to the executor: device::block_shared<T>.. is"
-  ${CMAKE_COMMAND} --build ${WORK_DIR}/shared/build)
+foreach(one IN LISTS refused)
+  string(REGEX MATCH "^([a-z]+)=(.*)$" one "${one}")
+  expect_failure("error: .*${CMAKE_MATCH_2}" ${CMAKE_COMMAND} --build ${WORK_DIR}/refused/build --target ${CMAKE_MATCH_1})
+endforeach()

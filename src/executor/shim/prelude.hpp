@@ -120,6 +120,8 @@ TMAOPS_VOTE(__syncthreads_or, any)
 #undef TMAOPS_VOTE
 __forceinline__ void __threadfence_block() { tmaops::executor::thread_fence(); }
 __forceinline__ void __threadfence() { tmaops::executor::thread_fence(); }
+__forceinline__ void __threadfence_system() { tmaops::executor::thread_fence(); }
+__forceinline__ void __trap() { tmaops::executor::trap(); }
 __forceinline__ long long clock64() { return tmaops::executor::cycles(); }
 __forceinline__ void __nanosleep(unsigned) { tmaops::executor::sleep(); }
 
@@ -208,8 +210,16 @@ __forceinline__ unsigned long long __umul64hi(unsigned long long a, unsigned lon
   return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
 }
 __forceinline__ int __popc(unsigned bits) { return std::popcount(bits); }
+__forceinline__ int __popcll(unsigned long long bits) { return std::popcount(bits); }
 __forceinline__ int __clz(int bits) { return std::countl_zero(static_cast<unsigned>(bits)); }
+__forceinline__ int __clzll(long long bits) { return std::countl_zero(static_cast<unsigned long long>(bits)); }
 __forceinline__ int __ffs(int bits) { return __builtin_ffs(bits); }
+__forceinline__ int __ffsll(long long bits) { return __builtin_ffsll(bits); }
+inline unsigned __brev(unsigned bits) {
+  unsigned reversed = 0;
+  for (int i = 0; i < 32; ++i) reversed |= (bits >> i & 1u) << (31 - i);
+  return reversed;
+}
 __forceinline__ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
 }
@@ -249,6 +259,15 @@ __forceinline__ float __fadd_rn(float a, float b) { return a + b; }
 __forceinline__ float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __forceinline__ float __frcp_rn(float value) { return 1.0f / value; }
 __forceinline__ float __expf(float value) { return std::exp(value); }
+__forceinline__ float __logf(float value) { return std::log(value); }
+__forceinline__ float __log2f(float value) { return std::log2(value); }
+__forceinline__ float __sinf(float value) { return std::sin(value); }
+__forceinline__ float __cosf(float value) { return std::cos(value); }
+__forceinline__ float __powf(float base, float exponent) { return std::pow(base, exponent); }
+__forceinline__ float __fsqrt_rn(float value) { return std::sqrt(value); }
+__forceinline__ float __fdiv_rn(float a, float b) { return a / b; }
+__forceinline__ float __int2float_rn(int value) { return static_cast<float>(value); }
+__forceinline__ float __uint2float_rn(unsigned value) { return static_cast<float>(value); }
 inline float sinpif(float x) { return static_cast<float>(std::sin(3.14159265358979323846 * static_cast<double>(x))); }
 inline float cospif(float x) { return static_cast<float>(std::cos(3.14159265358979323846 * static_cast<double>(x))); }
 inline float sinpi(float x) { return sinpif(x); }
