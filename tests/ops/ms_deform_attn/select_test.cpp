@@ -48,7 +48,7 @@ TEST(MsDeformAttnSelect, few_queries_are_passed_round_by_shuffles) {
 TEST(MsDeformAttnSelect, so_are_many_of_one_level_and_wide_channels_but_no_odd_ones) {
   if (!built()) GTEST_SKIP() << "no GPU kernels in this build";
   EXPECT_EQ(forward::select(problem_of(48, 15422, 32), h200(), "").name(), "shuffled_samples/1 group");
-  EXPECT_EQ(forward::select(problem_of(1, 30, 64), h200(), "").name(), "shuffled_samples/4 groups");
+  EXPECT_EQ(forward::select(problem_of(1, 30, 64), h200(), "").name(), "shuffled_samples/1 group");
   EXPECT_EQ(forward::select(problem_of(1, 30, 128), h200(), "").name(), "shuffled_samples/1 group");
   EXPECT_EQ(forward::select(problem_of(1, 30, 256), h200(), "").name(), "shuffled_samples/1 group");
   EXPECT_EQ(forward::select(problem_of(1, 300, 31), h200(), "").variant->name, "channel_per_thread");
@@ -75,7 +75,8 @@ TEST(MsDeformAttnSelect, as_many_groups_share_an_item_as_run_all_at_once) {
   EXPECT_EQ(chosen(four_levels(8, 300, DType::f16, 4)), "level_per_thread/1 group");
   EXPECT_EQ(chosen(four_levels(1, 300, DType::f32, 4)), "level_per_thread/2 groups");
   EXPECT_EQ(chosen(four_levels(4, 300, DType::f32, 4)), "level_per_thread/1 group");
-  EXPECT_EQ(chosen(problem_of(1, 300, 32)), "shuffled_samples/4 groups");
+  EXPECT_EQ(chosen(four_levels(1, 300, DType::f16, 3)), "shuffled_samples/4 groups");
+  EXPECT_EQ(chosen(problem_of(1, 300, 32)), "shuffled_samples/1 group") << "a group has levels of its own";
   EXPECT_EQ(chosen(problem_of(8, 300, 32)), "shuffled_samples/1 group");
 }
 
