@@ -462,7 +462,7 @@ TEST(executor_rules, host_memory_that_is_not_there) {
   expect_rule(findings_of<host_memory_kernel<Kernel::broken>>(kBlock, Words().get(), nowhere), Rule::host_memory,
               "that no kernel can reach");
 }
-__device__ std::uint32_t word_of_the_program;
+__device__ volatile std::uint32_t word_of_the_program;  // a compiler leaves writes out that nobody reads
 __global__ void host_memory_variable_kernel() { word_of_the_program = 1; }
 TEST(executor_rules, host_memory_that_is_a_device_variable) {
   expect_rule(findings_of<host_memory_variable_kernel>(kBlock), Rule::host_memory,
