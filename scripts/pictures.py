@@ -59,7 +59,7 @@ def data_set():
 STEPS = {
     "wgmma_cp_async": "wgmma, cp.async",
     "wgmma_tma": "+ TMA",
-    "tmaops": "+ two consumers, clusters",
+    "tmaops": "+ a producer, two consumers",
     "cublaslt": "cuBLASLt, its fastest",
 }
 
