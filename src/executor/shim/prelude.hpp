@@ -18,7 +18,7 @@
 #undef __align__
 #define __align__(n) __attribute__((aligned(n)))
 #undef __global__
-#define __global__ __attribute__((flatten))  // a call that stays has no hook for a struct that it takes or returns
+#define __global__ __attribute__((flatten))  // inlines calls: GCC has no hook for a struct that a call takes or returns
 #undef __device__
 #define __device__
 #undef __host__

@@ -36,8 +36,8 @@ struct Logistic {
 inline constexpr int kGroupFragments = 8;  // that the steps below take at once
 
 /// What a warp's rows and columns of a tile get of the bias: asked for before the products, and as it lies in memory,
-/// since a conversion would wait for it. `parts`: of 64 rows, below each other. Not `early`: those of columns are asked
-/// for behind the products, where there are no registers for them before.
+/// since a conversion would wait for it. `parts`: of 64 rows, below each other. Without `early` a bias by columns is
+/// loaded after the products: there are no registers to hold it before.
 template <class T, int n, int parts = 1, bool early = (n < 256)>
 class FragmentBias {
  public:

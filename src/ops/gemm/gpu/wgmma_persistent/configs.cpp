@@ -15,19 +15,19 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-/// The tiles for a product, as it is or as D^T = B^T A^T.
-void add_tiles(std::vector<Config>& made, const Problem& product, bool swapped) {
-  // 256: both warpgroups share a tile. Other tiles wider than 128 leave few registers: up to 160 for an epilogue of
-  // fragments, above for none. Rows along N come in panels of 64.
-  const bool fused = has_fused_rows(swapped ? transposed(product) : product);
+/// The tiles for a product, as it is or as D^T = B^T A^T. `fused`: its D has_fused_rows().
+void add_tiles(std::vector<Config>& made, const Problem& product, bool fused, bool swapped) {
   const bool plain = fused && is_plain_product(product);
   const bool k_major = product.b.order == Order::column;
-  for (const int columns : {256, 128, 144, 160, 176, 192}) {
-    if (columns != 256 && columns != 128) {
-      if (!(columns > 160 ? plain : fused) || !(columns == 192 || k_major)) continue;
-    }
-    made.push_back({.rows = 128, .columns = columns, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
-  }
+  const auto takes = [&](int columns) {
+    // 256: both warpgroups share a tile. Other tiles wider than 128 leave few registers: up to 160 for an epilogue of
+    // fragments, above for none. Rows along N come in panels of 64.
+    if (columns == 256 || columns == 128) return true;
+    return (columns > 160 ? plain : fused) && (columns == 192 || k_major);
+  };
+  for (const int columns : {256, 128, 144, 160, 176, 192})
+    if (takes(columns))
+      made.push_back({.rows = 128, .columns = columns, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
 }
 
 }  // namespace
@@ -35,9 +35,10 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool swapped) 
 std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
-  add_tiles(made, row_major, false);
+  const bool fused = has_fused_rows(row_major);
+  add_tiles(made, row_major, fused, false);
   // D^T is written by TMA alone, and its C would be read in columns.
-  if (has_fused_rows(row_major) && !row_major.c) add_tiles(made, transposed(row_major), true);
+  if (fused && !row_major.c) add_tiles(made, transposed(row_major), fused, true);
   return made;
 }
 

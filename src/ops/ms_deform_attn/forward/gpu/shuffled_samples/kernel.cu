@@ -150,9 +150,9 @@ __global__ void __launch_bounds__(threads, group_bits == 0 ? 1 : kSplitBlocksPer
   move_to(unit);
   StoredPoint stored = load(choose_level<Value, kGroups>(call.levels, group), group, part);
   for (bool more = true; more;) {
-    // Chosen twice and not kept, for the registers' sake.
     const float2 location = widen_pair(call.locations.dtype, stored.x, stored.y);
     Point3 point{location.x, location.y, widen_pair(call.weights.dtype, stored.weight, 0).x};
+    // Chosen twice and not kept, for the registers' sake.
     const ChosenLevel level = choose_level<Value, kGroups>(call.levels + l0, group);
     const int left = most_points<group_bits>(call, l0) - p0;
     if constexpr (kFused<AnyCall>) {
