@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """A new variant is one folder and one line: shown by adding one to every operator of a copy of the tree.
 
-  new_variant_test.py --source DIR --work DIR [--cmake CMAKE] [--cxx CXX] [--launcher CCACHE] [--nvcc NVCC]
+  new_variant_test.py --source DIR --work DIR --objects BUILD [--cmake CMAKE] [--cxx CXX] [--launcher CCACHE] [--nvcc NVCC]
 
 Into the copy goes, for each operator, the folder cpu/toy with toy.cpp, and a line on top of variants.def; with nvcc also
 gpu/toy_kernel with kernel.cu for gemm. Nothing else is touched: configured and built, the tool must list the variants, choose
 them where nobody names one, check them against the reference and time them. A GPU runs what is for it where there is one.
 
-To keep this short the copy is built without optimisation and optional libraries, and leaves out the other GPU variants.
+The library of the copy must have one more object for each new variant. These and the tables of variants are compiled; they
+go before the other objects, those of the folder BUILD of the same tree, into the tool.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -100,8 +102,8 @@ PROBLEMS = {
 GPU_PROBLEM = "gemm: {mode: RC, size: 256, dtype: f16, out: f32}"
 
 
-def run(*command, code=0):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+def run(*command, code=0, cwd=None):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd)
     if done.returncode != code:
         sys.exit(f"FAILED ({done.returncode}): {' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}")
     return done.stdout
@@ -114,7 +116,7 @@ def expect(holds, what):
 
 def copy_tree(source, to):
     to.mkdir(parents=True)
-    for part in ("include", "src", "tool", "measure", "cmake", "configs", "scripts", "CMakeLists.txt", "LICENSE"):
+    for part in ("include", "src", "study", "cmake", "scripts", "CMakeLists.txt", "LICENSE"):
         if (source / part).is_dir():
             shutil.copytree(source / part, to / part)
         else:
@@ -139,10 +141,6 @@ def leave_out_variants(room, kept):
     definitions.write_text(text, encoding="utf-8")
 
 
-def leave_out_gpu_variants(room):
-    leave_out_variants(room, lambda name, device: device == "cpu")
-
-
 def add(room, folder, file, content, line):
     """One folder and one line."""
     folder.mkdir(parents=True)
@@ -157,7 +155,6 @@ def add_variants(tree, with_gpu):
     """Adds a variant to every operator; returns the operators."""
     operators = []
     for room in sorted(path.parent for path in tree.glob("src/ops/*/variants.def")):
-        leave_out_gpu_variants(room)
         lines = [line.groups() for line in LINE.finditer((room / "variants.def").read_text(encoding="utf-8"))]
         for op in dict.fromkeys(op for op, _, _ in lines):
             home = home_of(room, op)
@@ -180,16 +177,21 @@ def add_variants(tree, with_gpu):
     return operators
 
 
-def build(tree, folder, options):
+LIBRARY = "src/libtmaops_with_studies.a"
+
+
+def objects_of(folder):
+    """What the library consists of in a build folder."""
+    return set(re.findall(r"^    (\S+[.]o)$", run("ninja", "-C", folder, "-t", "query", LIBRARY), re.MULTILINE))
+
+
+def build(tree, folder, options, variants):
+    cache = (options.objects / "CMakeCache.txt").read_text(encoding="utf-8")
     settings = [
-        f"-DCMAKE_CXX_COMPILER={options.cxx}",
-        "-DCMAKE_BUILD_TYPE=Debug",
-        "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
-        "-DTMAOPS_HIGHWAY=OFF",
-        "-DTMAOPS_ONEDNN=OFF",
-        "-DTMAOPS_BUILD_TESTS=OFF",
-        f"-DTMAOPS_CUDA={'ON' if options.nvcc else 'OFF'}",
+        f"-D{setting}"
+        for setting in re.findall(r"^(?:TMAOPS|CMAKE_BUILD_TYPE)\w*:(?!INTERNAL).*=.*$", cache, re.MULTILINE)
     ]
+    settings += [f"-DCMAKE_CXX_COMPILER={options.cxx}", "-DTMAOPS_BUILD_TESTS=OFF"]
     if options.launcher:
         settings += [
             f"-DCMAKE_CXX_COMPILER_LAUNCHER={options.launcher}",
@@ -198,14 +200,30 @@ def build(tree, folder, options):
     if options.nvcc:
         settings.append(f"-DCMAKE_CUDA_COMPILER={options.nvcc}")
     run(options.cmake, "-G", "Ninja", "-S", tree, "-B", folder, *settings)
-    run(options.cmake, "--build", folder, "--target", "tmaops_tool")
-    return folder / "tool/tmaops"
+    whole, before = objects_of(folder), objects_of(options.objects)
+    new = whole - before
+    expect(len(new) == variants and before <= whole, f"new objects: {new}, and gone: {before - whole}")
+    made = sorted(new | {name for name in whole if re.search(r"tables_cxx|_table[.]cpp|registry[.]cpp", name)})
+    run("ninja", "-C", folder, *made)
+    kernels = [folder / name for name in made if name.endswith(".cu.o")]
+    digests = ("--json", folder / "digests.json", "--include", folder / "digests.inc")
+    run(sys.executable, tree / "cmake/code_digests.py", "--source", tree, *digests, *kernels)
+
+    link = run("ninja", "-C", options.objects, "-t", "commands", "tool/tmaops").splitlines()[-1]
+    tool = folder / "tmaops"
+    words = shlex.split(re.sub(r"^: && | && :$", "", link.strip()))
+    words[words.index("-o") + 1] = tool
+    place = next(i for i, word in enumerate(words) if str(word).endswith(LIBRARY))
+    run(*words[:place], *(folder / name for name in made), *words[place:], cwd=options.objects)
+    return tool
 
 
 def check_listed(tool, op, name):
     variants = json.loads(run(tool, "list", op, "--json"))[0]["variants"]
     mine = [variant for variant in variants if variant["name"] == name]
     expect(len(mine) == 1 and mine[0]["built"], f"{op} does not list {name} as built: {variants}")
+    digests = json.loads((tool.parent / "digests.json").read_text(encoding="utf-8"))["digests"]
+    expect(name in digests[op], f"nothing identifies the code of {name}: {digests[op]}")
 
 
 def check_runs(tool, problem, device, name):
@@ -237,7 +255,7 @@ def check_runs(tool, problem, device, name):
 
 def main():
     parser = argparse.ArgumentParser()
-    for option in ("--source", "--work"):
+    for option in ("--source", "--work", "--objects"):
         parser.add_argument(option, type=pathlib.Path, required=True)
     for option, default in (("--cmake", "cmake"), ("--cxx", "c++"), ("--launcher", ""), ("--nvcc", "")):
         parser.add_argument(option, default=default)
@@ -248,7 +266,7 @@ def main():
     copy_tree(options.source, tree)
     operators = add_variants(tree, bool(options.nvcc))
     os.environ["TMAOPS_GEMM_TUNING"] = "off"
-    tool = build(tree, options.work / "build", options)
+    tool = build(tree, options.work / "build", options, len(operators) + bool(options.nvcc))
     for op in operators:
         check_listed(tool, op, "toy")
         if op in PROBLEMS:
