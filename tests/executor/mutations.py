@@ -4,19 +4,23 @@ of a bulk copy or copy group at a time, in every kernel and in the ring of the d
 reach it.
 
 mutations.py FOLDER [--only PATH...] [--share N/M] [--out FILE] [--jobs N]
+mutations.py --check [--out FILE]    whether FILE has a row for each mutant of today's sources, and no other row
 
 FOLDER gets a copy of the tree whose one build holds all mutants; the variable TMAOPS_MUTANT chooses one. A mutant is
 caught if `tmaops verify --device executor`, or a test of tests/executor/calls_test.cu, fails or does not end.
 tests/executor/equivalent.tsv lists those that change nothing that the kernel promises, each with its reason; they are not
-counted. The file of results holds one row for each. FOLDER/verdicts.jsonl has them as they come: another run keeps what
-was caught in the same sources. --only judges the mutants of these files alone, and keeps the other rows of the results.
+counted. The file of results holds one row for each, with a digest of the file that it was judged in.
+FOLDER/verdicts.jsonl has them as they come: another run keeps what was caught in the same sources. --only judges the
+mutants of these files alone, and keeps the other rows of the results.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import functools
 import hashlib
 import json
+import operator
 import os
 import pathlib
 import re
@@ -204,6 +208,32 @@ def all_sites():
     return numbered
 
 
+def described(path, site):
+    """What a row says of a mutant besides its verdict."""
+    text = (ROOT / path).read_text()
+    begin, _, _, at, what = site
+    lines = text.count("\n", 0, begin)
+    statement = " | ".join(" ".join(line.split()) for line in text.splitlines()[lines : lines + 2])
+    return {"file": path, "line": at, "statement": statement, "change": what}
+
+
+def source(path):
+    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:12]
+
+
+def check(out):
+    mutant = operator.itemgetter("file", "statement", "change")
+    rows = json.loads(out.read_text())["rows"]
+    judged = collections.Counter(mutant(row) for row in rows)
+    today = collections.Counter(mutant(described(path, site)) for _, path, site in all_sites())
+    old = {row["file"] for row in rows if (ROOT / row["file"]).exists() and row["source"] != source(row["file"])}
+    for file in sorted(old):
+        print(f"{file} has changed since its mutants were judged")
+    wrong = [f"no row for {one}" for one in today - judged] + [f"a row for {one}" for one in judged - today]
+    if wrong:
+        sys.exit("\n".join(wrong) + "\nmutations.py FOLDER --only FILE judges the mutants of a file")
+
+
 def write_tree(folder, numbered, left_out):
     for path in {one[1] for one in numbered}:
         text = (ROOT / path).read_text()
@@ -267,17 +297,17 @@ def problems(tool):
     """Every problem of configs/executor.yaml with each of its operator's variants, and the calls that are tests."""
     listed = json.loads(subprocess.run([tool, "list", "--json"], capture_output=True, text=True, check=True).stdout)
     variants = {one["operator"]: [v["name"] for v in one["variants"] if v["device"] == "cuda"] for one in listed}
-    made, operator = [], ""
+    made, of = [], ""
     for text in (ROOT / "configs/executor.yaml").read_text().splitlines():
-        operator = text.removesuffix(":") if re.fullmatch(r"\w+:", text) else operator
+        of = text.removesuffix(":") if re.fullmatch(r"\w+:", text) else of
         if not text.startswith("  - {"):
             continue
         one = text.removeprefix("  - ").removesuffix("}")
-        names = variants[operator + "_backward" * ("direction: backward" in one)]
+        names = variants[of + "_backward" * ("direction: backward" in one)]
         if "variant: " in one:
-            made.append(f"{operator}: {one}}}")
+            made.append(f"{of}: {one}}}")
         else:
-            made += [f"{operator}: {one}, variant: {name}}}" for name in names]
+            made += [f"{of}: {one}, variant: {name}}}" for name in names]
     listing = [tests_of(tool), "--gtest_list_tests", f"--gtest_filter={CALLS}*"]
     listed = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
     return made + [CALLS + name for name in re.findall(r"^  (\w+)", listed, re.MULTILINE)]
@@ -365,12 +395,17 @@ def judge(tool, number, what, reaching):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--check", action="store_true", help="judge nothing")
     parser.add_argument("--only", nargs="+", default=[], help="files of the tree, or ends of their paths")
     parser.add_argument("--share", default="1/1", help="judge every M-th mutant, from the N-th on")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/executor/mutations.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
+    if given.check:
+        return check(given.out)
+    if given.folder is None:
+        parser.error("needs FOLDER")
     folder = given.folder.resolve()
     numbered = [one for one in all_sites() if one[1].endswith(tuple(given.only) or "")]
     left_out = build(folder, numbered)
@@ -395,15 +430,13 @@ def main():
         kept = {one["number"]: one for one in verdicts if one.pop("sources") == same and one["outcome"] == "caught"}
 
         def row(one):
-            number, path, (begin, _, _, at, what) = one
-            text = (ROOT / path).read_text()
-            lines = text.count("\n", 0, begin)
-            statement = " | ".join(" ".join(line.split()) for line in text.splitlines()[lines : lines + 2])
-            made = {"number": number, "file": path, "line": at, "statement": statement, "change": what}
+            number, path, site = one
+            made = {"number": number, **described(path, site)}
+            at, what = made["line"], made["change"]
             if number in kept:
                 return kept[number]
-            if (path, statement, what) in equivalent:
-                outcome = "equivalent", equivalent[path, statement, what]
+            if (path, made["statement"], what) in equivalent:
+                outcome = "equivalent", equivalent[path, made["statement"], what]
             else:
                 reaching = {problem: run[1] for problem, run in runs.items() if number in run[2]}
                 outcome = judge(tool, number, what, reaching)
@@ -423,17 +456,9 @@ def main():
         outcome: sum(one["outcome"] == outcome for one in rows)
         for outcome in ("caught", "missed", "not reached", "equivalent")
     }
-    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    head = {
-        "schema": 1,
-        "revision": revision,
-        "sources": same,
-        "share": given.share,
-        "not_compiled": len(left_out),
-        **counts,
-    }
+    head = {"schema": 1, "share": given.share, "not_compiled": len(left_out), **counts}
     for one in rows:  # numbers are of one run alone
-        one["revision"] = one.get("revision", revision[:12])
+        one["source"] = one.get("source", source(one["file"]))
         one.pop("number", None)
     lines = ",\n".join("  " + json.dumps(one) for one in rows)
     given.out.write_text(json.dumps(head)[:-1] + ', "rows": [\n' + lines + "\n]}\n")
