@@ -75,24 +75,24 @@ void step_of_any_copy() {
   flying.pop_back();
 }
 
+/// Says what no thread of the block has waited for, whether or not it is over by now.
 void check_end(Block& block) {
-  for (const auto& operation : launch->flying) {
-    if (operation->source == &block && !operation->has_read)
-      report(Rule::ends_too_early, "its block ends while " + operation->words() + " still reads its shared memory",
-             operation->place);
-    if (operation->target == &block && !operation->is_complete)
-      report(Rule::ends_too_early, "its block ends while " + operation->words() + " still writes its shared memory",
-             operation->place);
-  }
-  for (const auto& [agent, arrival] : block.arrivals) {
-    const auto knows = [&, by = agent, when = arrival.first](const Thread* thread) {
+  const auto is_known = [&](Agent by, Clock when) {
+    return std::ranges::any_of(launch->threads, [&](const Thread* thread) {
       return thread->block == &block && thread->clocks.seen[by] >= when;
-    };
-    if (std::ranges::none_of(launch->threads, knows))
+    });
+  };
+  for (const auto& copy : block.copies)
+    if (!is_known(copy->slot, copy->clock))
+      report(Rule::ends_too_early,
+             "its block may end while " + copy->words() + " still " + (copy->source == &block ? "reads" : "writes") +
+                 " its shared memory: nothing in it has waited for that",
+             copy->place);
+  for (const auto& [agent, arrival] : block.arrivals)
+    if (!is_known(agent, arrival.first))
       report(Rule::ends_too_early,
              "its block may end before " + name_of(agent) + " arrives at a barrier in it: nothing orders the two",
              arrival.second);
-  }
   check_products_ended(block);
   check_warpgroups(block);
 }
@@ -132,6 +132,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.barriers.clear();
   block.atomics.clear();
   block.arrivals.clear();
+  block.copies.clear();
   block.named = {};
   block.warps.assign((threads + 31) / 32, {});
   block.live = static_cast<int>(threads);
@@ -326,6 +327,7 @@ void start_operation(Operation& operation, const void* place) {
 }
 
 void fly(std::shared_ptr<Operation> operation) {
+  if (!operation->by_threads) (operation->source ? operation->source : operation->target)->copies.push_back(operation);
   if (schedule() == Schedule::eager)
     while (!operation->is_complete) step(operation);
   else

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -169,6 +168,7 @@ struct Block {
   std::vector<Warp> warps;
   std::map<std::uint32_t, Clocks> atomics;                  // what was released at an address
   std::map<Agent, std::pair<Clock, const void*>> arrivals;  // the last one of each thread of another block
+  std::vector<std::shared_ptr<Operation>> copies;           // of its shared memory, but for cp.async
   int live = 0;                                             // threads that have not ended
   bool lets_next_start = false;
 };

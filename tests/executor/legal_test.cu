@@ -8,6 +8,7 @@
 #include "core/cuda_launch.hpp"
 #include "device/bulk_copy.cuh"
 #include "device/cluster.cuh"
+#include "device/cp_async.cuh"
 #include "device/fence.cuh"
 #include "device/pipeline.cuh"
 #include "device/tensor_copy.cuh"
@@ -207,6 +208,17 @@ TEST(executor_legal, a_box_that_is_written_inside_of_the_tensor_alone) {
   expect_nothing<part_of_a_box>({.block = 256}, map_of(to, {12, 10}, {16, 16}));
   EXPECT_EQ(to[119], 5);
   EXPECT_EQ(to[120], 120);
+}
+
+/// Copies by threads that nobody needs: the block keeps its memory until they have come.
+__global__ void copies_left_behind(const int* from) {
+  auto& words = device::block_shared<int[4 * 64], 16>();
+  device::copy_async_16(words + 4 * threadIdx.x, from + 4 * threadIdx.x);
+  if (threadIdx.x < 32) device::commit_copies();
+}
+TEST(executor_legal, copies_by_threads_that_nobody_waits_for) {
+  const Numbers from;
+  expect_nothing<copies_left_behind>({.block = 64}, from.get());
 }
 
 /// Threads that have ended count as come: to __syncthreads, to the cluster's barrier, to what lanes do together.

@@ -554,20 +554,6 @@ TEST(executor_rules, missing_wgmma_wait) {
 }
 
 template <Kernel which>
-__global__ void ends_too_early_kernel(std::uint32_t* to) {
-  auto& tile = device::block_shared<Tile>();
-  tile.words[threadIdx.x] = threadIdx.x;
-  device::fence_async_shared();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    device::bulk_store(to, tile.words, kBytes);
-    device::commit_stores();
-    if (which == Kernel::right) device::wait_stores_read();
-  }
-}
-TMAOPS_TEST_RULE(ends_too_early, kBlock, "its block ends while a bulk store of 256 bytes still reads", Words().get())
-
-template <Kernel which>
 __global__ void unknown_arrival_kernel(int) {
   auto& tile = device::block_shared<Tile>();
   begin(tile);
@@ -597,6 +583,38 @@ tma::TensorMap map_of(const void* memory, std::int64_t columns) {
                           .strides = {32},
                           .box = {16, 4}};
   return tma::encode_valid(spec, 0);
+}
+
+/// What a block leaves under way.
+enum class Left { nothing, store, uncommitted_store, tensor_store, load };
+template <Left left>
+__global__ void ends_too_early_kernel(std::uint32_t* memory, const __grid_constant__ tma::TensorMap map) {
+  auto& tile = device::block_shared<Tile>();
+  begin(tile);
+  tile.words[threadIdx.x] = threadIdx.x;
+  device::fence_async_shared();
+  __syncthreads();
+  if (left == Left::load) load(tile, memory);
+  if (left == Left::load || threadIdx.x != 0) return;
+  if (left == Left::tensor_store)
+    device::tensor_store(&map, {0, 0}, tile.words);
+  else
+    device::bulk_store(memory, tile.words, kBytes);
+  if (left != Left::uncommitted_store) device::commit_stores();
+  if (left == Left::nothing || left == Left::uncommitted_store) device::wait_stores_read();
+}
+TEST(executor_rules, ends_too_early) {
+  const Words words;
+  const auto expect_in_every_run = [&]<Left left>(std::string_view what) {
+    const auto findings = findings_of<ends_too_early_kernel<left>>(kBlock, words.get(), map_of(words.get(), 16));
+    EXPECT_EQ(findings.size(), 16u) << texts(findings);
+    expect_rule(findings, Rule::ends_too_early, what);
+  };
+  expect_in_every_run.operator()<Left::store>("may end while a bulk store of 256 bytes still reads its shared memory");
+  expect_in_every_run.operator()<Left::uncommitted_store>("may end while a bulk store of 256 bytes still reads");
+  expect_in_every_run.operator()<Left::tensor_store>("may end while the tensor store at {0, 0} still reads");
+  expect_in_every_run.operator()<Left::load>("may end while a bulk load of 256 bytes still writes its shared memory");
+  expect_nothing(findings_of<ends_too_early_kernel<Left::nothing>>(kBlock, words.get(), map_of(words.get(), 16)));
 }
 
 template <Kernel which>
