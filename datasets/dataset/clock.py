@@ -23,11 +23,10 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     """The unit of times and how it was found, by what the library says of them. None: the type has a unit, or is ISO text."""
     if _has_unit(kind) or time["form"] == "iso8601":
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
-    how = time["unit_by"]
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
     said |= {"format": "with nanoseconds beside them"}
-    return time["unit"], said.get(how, how)
+    return time["unit"], said.get(time["unit_by"], time["unit_by"])
 
 
 def units_said(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -136,7 +136,9 @@ class Plan:
             self.notes.append(f"'{path}' stays as it is: it has {rows} rows beside {samples} samples")
 
     def check(self, options: Options) -> None:
-        """Warns of an absurd number of targets; where warnings are errors, refuses the first."""
+        """Warns of an absurd number of targets; where warnings are errors, refuses the first. Refuses a rate that is not used."""
+        if options.input_hz and "input_hz" not in self.found:
+            raise Refused("input_hz", options.input_hz, "no such option: every episode has timestamps")
         cut = options.start is not None or options.end is not None
         for stream, (samples, targets) in self.counts.items():
             share = targets / max(samples, 1)
@@ -232,7 +234,7 @@ class Kind(NamedTuple):
     format: str = ""
     package: str = ""  # on PyPI, where the module needs one
     mend: str = ""
-    without: str = "topics times"  # options that mean nothing for it
+    without: str = "topics times copy"  # options that mean nothing for it
 
 
 TO_PARQUET = (
@@ -243,20 +245,21 @@ TO_PARQUET = (
     'pq.write_table(pa.Table.from_pylist(rows), sys.argv[2])" FOLDER rlds.parquet'
 )
 ONE_STORE = "one of them: tmaops dataset resample IN/NAME.zarr OUT.zarr --hz F"
+FOR_RECORDED = "rosbags mcap mcap-protobuf-support"
 RECORDED = _ends(".mcap", ".db3", ".bag", ".mcap.zstd", ".db3.zstd")
 ONE_RECORDING = _ends(".npz", ".npy", ".csv", ".tsv", ".txt", ".tum")
 
-TABLES = "episode_column time_column time_unit"
+TABLES = "episode_column time_column time_unit input_hz"
 ALL_OF_THEM = f"topics times {TABLES}"
 
 #: The formats, the surest first.
 KINDS = [
     Kind("LeRobot data set", lambda at: (at / "meta/info.json").is_file(), "lerobot", "LeRobot", without=ALL_OF_THEM),
-    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr", without="topics times episode_column"),
+    Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr", without="topics times copy episode_column"),
     Kind("a folder of Zarr stores", lambda at: at.is_dir() and any(at.glob("*.zarr*")), mend=ONE_STORE),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
-    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py", without="topics times episode_column"),
-    Kind("a recording", RECORDED, "recordings", "Recordings", "rosbags mcap mcap-protobuf-support", without=TABLES),
+    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py", without="topics times copy episode_column"),
+    Kind("a recording", RECORDED, "recordings", "Recordings", FOR_RECORDED, without=f"copy {TABLES}"),
     Kind("RLDS tfrecords", lambda at: ".tfrecord" in at.name or any(at.rglob("*.tfrecord*")), mend=TO_PARQUET),
     Kind("npz, npy or text", ONE_RECORDING, mend="tmaops resample IN -o OUT --hz F"),
 ]
@@ -272,7 +275,7 @@ def format_of(source: Path, options: Options) -> Format:
     if not kind.module:
         raise Refused(str(source), kind.name, kind.mend)
     for option in kind.without.split():
-        if (value := getattr(options, option)) not in (None, [], "header"):
+        if (value := getattr(options, option)) not in (None, [], "header", False):
             raise Refused(option, f"{value!r} for {kind.name}", "an option that its format has")
     try:
         return getattr(importlib.import_module(f"tmaops.dataset.{kind.module}"), kind.format)()

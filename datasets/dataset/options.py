@@ -81,8 +81,9 @@ class Options:
             raise Refused("snap", repr(self.snap), "seconds from 0")
         for option in fields(self):
             value, known = getattr(self, option.name), option.metadata.get("choices")
+            known = (True, False) if "action" in option.metadata and option.default is False else known
             if known and value is not None and value not in known:
-                raise Refused(option.name, repr(value), "one of " + ", ".join(known))
+                raise Refused(option.name, repr(value), "one of " + ", ".join(map(str, known)))
         if isinstance(self.topics, str):
             self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
@@ -162,7 +163,8 @@ def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **
         given["times" if time in ("header", "record") else "time_column"] = time
     for key, value in given.items():
         key = {"mode": "modes", "group": "episode_column"}.get(key, key)
-        value = dict(_pair(key, text) for text in value) if key in PAIRS and isinstance(value, list) else value
+        if key in PAIRS and isinstance(value, (list, str)):
+            value = dict(_pair(key, text) for text in ([value] if isinstance(value, str) else value))
         if isinstance(value, dict) and isinstance(found.get(key, {}), dict):
             found[key] = found.get(key, {}) | value
         elif value is not None:
@@ -178,7 +180,7 @@ def _pair(option: str, text: str) -> tuple[str, Any]:
     """NAME=VALUE of the command line."""
     name, _, value = text.rpartition("=")
     try:
-        if name or option == "max_gap":
+        if name or option != "latency":
             return name or "*", PAIRS[option](value)
     except ValueError:
         pass

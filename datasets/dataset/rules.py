@@ -61,9 +61,7 @@ class Rule:
         return any(part.mode in INTERVAL for part in self.parts)
 
     def text(self) -> str:
-        if len(self.parts) == 1:
-            return self.parts[0].mode
-        return ", ".join(f"{channels} {mode}" for channels, mode in self.modes("").items())
+        return ", ".join(f"{channels} {mode}".strip() for channels, mode in self.modes("").items())
 
     def modes(self, column: str) -> dict[str, str]:
         """The rule as what a caller would ask for: {"state[0:3]": "linear", "state[3:7]": "slerp"}."""

@@ -353,8 +353,31 @@ def test_an_option_that_means_nothing_for_a_format_is_refused_by_name(source, tm
         (tmp_path / "in.parquet", {"times": "record"}),
         (tmp_path / "in.mcap", {"time_column": "t"}),
         (tmp_path / "in.mcap", {"episode_column": "e"}),
+        (tmp_path / "in.mcap", {"input_hz": 20}),
+        (source, {"input_hz": 20}),
     ):
         with pytest.raises(tmaops.dataset.Refused, match=f"{next(iter(option))}: got .* for "):
             tmaops.dataset.resample(given, tmp_path / "out", hz=20, **option)
         with pytest.raises(tmaops.dataset.Refused, match=f"{next(iter(option))}: got .* for "):
             tmaops.dataset.inspect(given, **option)
+    for name in ("in.parquet", "in.mcap"):
+        with pytest.raises(tmaops.dataset.Refused, match="copy: got True for "):
+            tmaops.dataset.resample(tmp_path / name, tmp_path / "out", hz=20, copy=True)
+    with pytest.raises(tmaops.dataset.Refused, match="align: got 'yes'; needed one of True, False"):
+        tmaops.dataset.resample(source, tmp_path / "out", hz=20, align="yes")
+
+
+def test_a_rate_of_episodes_without_times_is_refused_beside_times(tmp_path):
+    import h5py
+    import zarr
+
+    times = np.arange(9.0)
+    pq.write_table(pa.table({"t": times, "x": times}), tmp_path / "in.parquet")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.update({"t": times, "x": times})
+    group = zarr.open_group(str(tmp_path / "in.zarr"), mode="w", zarr_format=2)
+    for name, values in (("data/t", times), ("data/x", times), ("meta/episode_ends", np.array([9]))):
+        group.create_array(name, data=values)
+    for ending in ("parquet", "h5", "zarr"):
+        with pytest.raises(tmaops.dataset.Refused, match="input_hz: got 50; .* every episode has timestamps"):
+            tmaops.dataset.resample(tmp_path / f"in.{ending}", tmp_path / "out", hz=2, input_hz=50, workers=1)

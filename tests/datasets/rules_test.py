@@ -250,6 +250,17 @@ def test_wishes_mean_the_same_behind_every_door(modes, tmp_path):
             assert other[name].tobytes() == made[name].tobytes(), name
 
 
+@pytest.mark.parametrize("text", ["cubic", "v=cubic"])
+def test_a_mode_may_be_one_text_behind_every_door(text, tmp_path):
+    columns = {"timestamp": np.arange(40) / 10, "v": np.random.default_rng(4).random(40), "count": np.arange(40)}
+    made, *others = through(columns, tmp_path / "all", hz=3, modes=text)
+    for other in others:
+        assert other["v"].tobytes() == made["v"].tobytes() and (other["count"] == made["count"]).all()
+    out = tmp_path / "out.parquet"
+    assert main(["resample", str(tmp_path / "all/in.parquet"), str(out), "--hz", "3", "--mode", text, "--quiet"]) == 0
+    assert pq.read_table(out)["v"].to_numpy().tobytes() == made["v"].tobytes()
+
+
 def test_a_mode_that_was_asked_for_is_not_warned_of(tmp_path):
     angle = (np.arange(60) * 0.3) % (2 * np.pi)
     pq.write_table(pa.table({"timestamp": np.arange(60) / 10, "dial": angle}), tmp_path / "in.parquet")
