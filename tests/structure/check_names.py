@@ -10,6 +10,7 @@
    stand in results/ and docs/findings/. What a program sets itself is no such number: "polls for 50 ms" (at most, for, every,
    after, within).
 4. A NOLINT names checks of .clang-tidy.
+5. No two headers of the tests define types of one name: a program that includes both, each in another file, has two types for one.
 """
 
 import pathlib
@@ -86,8 +87,19 @@ def check_lints(path, text, enabled):
     ]
 
 
+def check_types(headers):
+    """`headers` are pairs of a path and its text."""
+    found, first = [], {}
+    for path, text in headers:
+        for name in re.findall(r"^(?:struct|class|enum class) (\w+)(?=[ :{])(?!.*;$)", text, re.MULTILINE):
+            if first.setdefault(name, path) != path:
+                found.append(f"{path}: {first[name]} defines a {name}, too")
+    return found
+
+
 def check_tree(root):
-    found = []
+    headers = [path for path in sorted((root / "tests").rglob("*")) if path.suffix in (".hpp", ".cuh")]
+    found = check_types([(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in headers])
     enabled = set(re.findall(r"^  ([a-z][\w-]+),?$", (root / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE))
     for top in ("src", "include", "tool", "study", "measure", "datasets", "tests", "examples"):
         for path in sorted((root / top).rglob("*")):
@@ -111,6 +123,8 @@ def self_test():
     for text in ("TEST(Gemm, MultipliesTwo)", "TEST_F(Gemm,\n    twoByTwo)", "RC_GTEST_PROP(Gemm, AnyShape, (int n))"):
         assert len(check_test_names("a", text)) == 1, text
     assert check_path("measure/bench/workloads/gemm.cpp") == []
+    assert check_types([("a", "struct A {\n  class B {};\nclass B;"), ("b", "class B {\nclass A;")]) == []
+    assert len(check_types([("a", "struct A {\n"), ("b", "class A : public B {\n")])) == 1
     for path in ("src/core/utils.cpp", "src/ops/gemm/helpers/a.cuh", "tests/common/a.hpp"):
         assert len(check_path(path)) == 1, path
     assert check_lints("a", "x;  // NOLINT(google-x): why\n// NOLINTNEXTLINE(google-x, b)", {"google-x", "b"}) == []

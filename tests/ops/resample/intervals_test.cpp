@@ -114,7 +114,7 @@ TEST_P(ResampleIntervals, sums_of_nanoseconds_keep_their_total_in_ragged_rows) {
   shape.groups = {Interpolation::sum};
   shape.ragged_source = shape.ragged_target = true;
   shape.sorted = false;
-  const Case c(shape);
+  const ResampleCase c(shape);
   Buffer out = c.output();
   c.run(GetParam(), out, nullptr);
   const auto source = c.options().source_offsets;

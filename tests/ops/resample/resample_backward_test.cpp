@@ -28,7 +28,7 @@ TEST_P(ResampleBackwardVariant, agrees_with_finite_differences) {
         shape.groups = {mode};
         shape.outside = outside;
         shape.sorted = sorted;
-        Case c(shape);
+        ResampleCase c(shape);
         Buffer grad_output = c.output();
         grad_output.fill_normal(c.random());
         Buffer gradient = c.gradients(DType::f64);
@@ -96,7 +96,7 @@ TEST_P(ResampleBackwardVariant, long_trajectories_are_cut_without_a_trace) {
     shape.groups = {Interpolation::linear, Interpolation::nearest};
     shape.times = DType::i64;
     shape.outside = outside;
-    Case c(shape);
+    ResampleCase c(shape);
     Buffer grad_output = c.output();
     grad_output.fill_normal(c.random());
     Buffer got = c.gradients(DType::f32);

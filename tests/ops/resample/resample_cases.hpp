@@ -50,9 +50,9 @@ struct CaseShape {
 };
 
 /// A case with its data. Times step by 0.5 to 1.5 units of 0.01 s (10 ms for i64), so that f32 weights are meaningful.
-class Case {
+class ResampleCase {
  public:
-  explicit Case(const CaseShape& shape) : shape_(shape), random_(shape.seed) {
+  explicit ResampleCase(const CaseShape& shape) : shape_(shape), random_(shape.seed) {
     make_groups();
     source_counts_ = counts(shape.ragged_source, shape.source, shape.outside == Outside::nan ? 0 : 1);
     target_counts_ = counts(shape.ragged_target, shape.target, 0);

@@ -217,7 +217,7 @@ TEST_P(ResampleData, any_number_of_channels_gives_the_same) {
     CaseShape shape;
     shape.channels = channels;
     shape.values = channels % 2 ? DType::bf16 : DType::f32;
-    const Case c(shape);
+    const ResampleCase c(shape);
     Buffer got = c.output();
     Buffer want = c.output();
     c.run(GetParam(), got, nullptr);
@@ -233,7 +233,7 @@ TEST_P(ResampleData, rows_written_past_the_caches_are_the_same) {
     shape.values = dtype;
     shape.target = 700;
     shape.channels = 96;
-    const Case c(shape);
+    const ResampleCase c(shape);
     ResampleOptions options = c.options();
     options.variant = GetParam();
     const std::size_t bytes = static_cast<std::size_t>(c.output().layout().size()) * size_of(dtype);

@@ -73,7 +73,7 @@ std::string error_of(const Fn& fn) {
 constexpr int kShapes = 20;
 
 void agrees(const CaseShape& shape) {
-  const Case c(shape);
+  const ResampleCase c(shape);
   Buffer want = c.output();
   Buffer want_valid = c.valid();
   // Some random cases are errors (all timestamps equal): then every variant must report the same one.
@@ -105,7 +105,7 @@ void steps_are_exact(CaseShape shape) {
     if (mode == Interpolation::linear || mode == Interpolation::cubic || mode == Interpolation::slerp ||
         mode == Interpolation::mean || mode == Interpolation::sum || mode == Interpolation::lowpass)
       mode = element({Interpolation::previous, Interpolation::next, Interpolation::nearest});
-  const Case c(shape);
+  const ResampleCase c(shape);
   Buffer want = c.output();
   if (!error_of([&] { c.run("reference", want, nullptr); }).empty()) return;
   for (const std::string& variant : cpu_variants("resample")) {
@@ -120,7 +120,7 @@ RC_GTEST_PROP(Resample, step_modes_are_exact, ()) {
 }
 
 void same_bits_for_threads(const CaseShape& shape) {
-  const Case c(shape);
+  const ResampleCase c(shape);
   for (const std::string& variant : cpu_variants("resample")) {
     set_num_threads(1);
     Buffer one = c.output();
@@ -147,7 +147,7 @@ CaseShape random_backward_shape() {
 }
 
 void backward_agrees(const CaseShape& shape) {
-  Case c(shape);
+  ResampleCase c(shape);
   const DType gradient = shape.values == DType::f64 || flag(2) ? shape.values : DType::f32;
   Buffer grad_output = c.output(gradient);
   grad_output.fill_normal(c.random());
@@ -185,7 +185,7 @@ void is_the_transpose(CaseShape shape) {
   shape.values = DType::f64;
   if (shape.outside == Outside::nan) shape.outside = Outside::hold;
   shape.gap = false;
-  Case c(shape);
+  ResampleCase c(shape);
   Buffer output = c.output();
   if (!error_of([&] { c.run("reference", output, nullptr); }).empty()) return;
   Buffer y = c.output();

@@ -15,7 +15,7 @@ std::map<std::string, int>& backward_runs() {
 }
 
 /// Gradients of `c` by every GPU variant; the two gradients have dtypes `given` and `made`.
-void check_backward(const Case& c, DType given, DType made_type, std::uint64_t seed) {
+void check_backward(const ProblemShape& c, DType given, DType made_type, std::uint64_t seed) {
   SCOPED_TRACE(text(c) + ", gradients " + std::string(to_string(given)) + " -> " + std::string(to_string(made_type)) +
                ", seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -76,7 +76,7 @@ TEST_P(GpuResampleBackward, agrees_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(3000 + GetParam()));
   for (int i = 0; i < problems(20); ++i) {
-    Case c = random_case(random);
+    ProblemShape c = random_case(random);
     c.valid = false;
     for (ChannelGroup& group : c.groups)
       if (group.interpolation == Interpolation::cubic || group.interpolation == Interpolation::slerp)
@@ -100,12 +100,12 @@ TEST(GpuResampleBackwardShapes, measured_shapes_of_each_variant) {
                                                                                            {4096, 1024, 32},
                                                                                            {100, 50, 7}})
     for (const Interpolation mode : {Interpolation::linear, Interpolation::nearest}) {
-      Case c{.batch = 3,
-             .samples = samples,
-             .targets = targets,
-             .channels = channels,
-             .dtype = DType::bf16,
-             .groups = one_group(channels, mode)};
+      ProblemShape c{.batch = 3,
+                     .samples = samples,
+                     .targets = targets,
+                     .channels = channels,
+                     .dtype = DType::bf16,
+                     .groups = one_group(channels, mode)};
       check_backward(c, DType::bf16, DType::bf16, ++seed);
       c.dtype = DType::f32;
       c.times = DType::i64;
@@ -123,7 +123,7 @@ TEST(GpuResampleBackwardShapes, f64_values) {
   std::mt19937_64 random(3100);
   const int before = backward_runs()["row_gather"];
   for (int i = 0; i < problems(20); ++i) {
-    Case c = random_case(random);
+    ProblemShape c = random_case(random);
     c.dtype = DType::f64;
     c.valid = false;
     for (ChannelGroup& group : c.groups) group.interpolation = Interpolation::linear;

@@ -9,7 +9,7 @@ namespace {
 using Groups = std::vector<ChannelGroup>;
 
 /// Calls with and without tables in device memory.
-std::vector<Case> cases() {
+std::vector<ProblemShape> cases() {
   const Groups two{{0, 4, Interpolation::linear}, {4, 4, Interpolation::nearest}};
   return {{.groups = {{0, 8, Interpolation::linear}}},
           {.groups = two},
@@ -19,7 +19,7 @@ std::vector<Case> cases() {
 
 TEST(GpuResampleCapture, every_call_is_captured) {
   TMAOPS_NEEDS_CHIP();
-  for (const Case& c : cases()) {
+  for (const ProblemShape& c : cases()) {
     SCOPED_TRACE(text(c));
     Made made = make(c, 7);
     const Mirror values(*made.values), source(*made.source), output(*made.output);
@@ -72,7 +72,7 @@ TEST(GpuResampleCapture, every_call_is_captured) {
 
 TEST(GpuResampleCapture, every_backward_call_is_captured) {
   TMAOPS_NEEDS_CHIP();
-  for (const Case& c : cases()) {
+  for (const ProblemShape& c : cases()) {
     if (c.grid) continue;
     SCOPED_TRACE(text(c));
     Made made = make(c, 8);
@@ -122,7 +122,7 @@ TEST(GpuResampleCapture, every_backward_call_is_captured) {
 
 TEST(GpuResampleCapture, counting_violations_is_captured) {
   TMAOPS_NEEDS_CHIP();
-  const Case c{.batch = 40, .packed_source = true, .packed_target = true, .unsorted = true};
+  const ProblemShape c{.batch = 40, .packed_source = true, .packed_target = true, .unsorted = true};
   Made made = make(c, 3);
   const Mirror source(*made.source), target(*made.target);
   const Mirror counts(Buffer(DType::i64, {kResampleViolations}));

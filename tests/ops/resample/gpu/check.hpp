@@ -31,7 +31,7 @@ std::vector<std::string> ways(const Variant& variant, const ops::resample::Probl
 /// Runs every variant that takes the problem in every configuration, with and without dependent launch, outputs
 /// poisoned and between canaries.
 /// `device_outside`: the policy on the GPU, where it is not the reference's.
-inline void check(const Case& c, std::uint64_t seed, std::optional<Outside> device_outside = {}) {
+inline void check(const ProblemShape& c, std::uint64_t seed, std::optional<Outside> device_outside = {}) {
   SCOPED_TRACE(text(c) + ", seed " + std::to_string(seed));
   Made made = make(c, seed);
   const Buffer poisoned = *made.output;

@@ -122,7 +122,7 @@ TEST(GpuResampleEdges, a_constant_stays_that_constant_however_far_it_is_extrapol
 TEST(GpuResampleEdges, targets_outside_are_not_a_number_where_the_cpu_reports_an_error) {
   TMAOPS_NEEDS_GPU();
   for (const std::int64_t channels : {8, 7}) {
-    Case c{.batch = 3, .samples = 40, .targets = 90, .channels = channels, .valid = true, .reach = 0.3};
+    ProblemShape c{.batch = 3, .samples = 40, .targets = 90, .channels = channels, .valid = true, .reach = 0.3};
     c.outside = Outside::nan;
     c.groups = one_group(channels, Interpolation::linear);
     check(c, 11, Outside::error);
@@ -131,13 +131,13 @@ TEST(GpuResampleEdges, targets_outside_are_not_a_number_where_the_cpu_reports_an
 
 TEST(GpuResampleEdges, plan_runs_inside_a_captured_graph) {
   TMAOPS_NEEDS_CHIP();
-  const Case c{.batch = 2,
-               .samples = 200,
-               .targets = 100,
-               .channels = 16,
-               .dtype = DType::bf16,
-               .groups = one_group(16, Interpolation::linear),
-               .packed_source = true};
+  const ProblemShape c{.batch = 2,
+                       .samples = 200,
+                       .targets = 100,
+                       .channels = 16,
+                       .dtype = DType::bf16,
+                       .groups = one_group(16, Interpolation::linear),
+                       .packed_source = true};
   Made made = make(c, 3);
   const Buffer poisoned = *made.output;
   ResampleOptions options = made.options;

@@ -11,7 +11,7 @@ TEST_P(GpuResample, variants_agree_with_the_reference_on_random_problems) {
   TMAOPS_NEEDS_GPU();
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 + GetParam()));
   for (int i = 0; i < problems(25); ++i) {
-    const Case c = random_case(random);
+    const ProblemShape c = random_case(random);
     check(c, random());
     if (HasFailure()) return;
   }
@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, GpuResample, ::testing::Range(0, 8));
 
 TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
   TMAOPS_NEEDS_CHIP();
-  std::vector<Case> cases;
+  std::vector<ProblemShape> cases;
   for (const auto& [batch, samples, targets, channels] : std::vector<std::array<std::int64_t, 4>>{{3, 512, 512, 128},
                                                                                                   {2, 100, 2048, 256},
                                                                                                   {2, 1000, 500, 512},
@@ -56,7 +56,7 @@ TEST(GpuResampleShapes, measured_shapes_of_each_variant) {
                        .groups = one_group(128, Interpolation::cubic),
                        .valid = false});
   std::uint64_t seed = 7;
-  for (const Case& c : cases) {
+  for (const ProblemShape& c : cases) {
     check(c, ++seed);
     if (HasFailure()) return;
   }
@@ -71,7 +71,7 @@ TEST(GpuResampleShapes, f64_values) {
   std::mt19937_64 random(1100);
   const int before = runs()["element_search"];
   for (int i = 0; i < problems(40); ++i) {
-    Case c = random_case(random);
+    ProblemShape c = random_case(random);
     c.dtype = DType::f64;
     check(c, random());
     if (HasFailure()) return;

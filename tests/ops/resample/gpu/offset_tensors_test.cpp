@@ -49,7 +49,7 @@ struct OnDevice {
 /// A forward call and a backward call of one problem on the device, whose gradients have the type of the values.
 class OnGpu {
  public:
-  OnGpu(const Case& c, std::uint64_t seed) : c_(c), made_(make(c_, seed)) {
+  OnGpu(const ProblemShape& c, std::uint64_t seed) : c_(c), made_(make(c_, seed)) {
     std::mt19937_64 random(seed);
     // Numbers everywhere, so that an element that is not written is seen, and so is one outside the tensor.
     const auto number = [](Buffer& buffer) { std::memset(buffer.data(), 0x11, buffer.bits().size()); };
@@ -167,13 +167,13 @@ class OnGpu {
     EXPECT_EQ(got.bits(), before.bits()) << "wrote between the elements";
   }
 
-  Case c_;
+  ProblemShape c_;
   Made made_;
   std::unique_ptr<Buffer> gradient_, to_;
 };
 
 /// Both passes with offsets on the device give the bits that they give with offsets on the host.
-void expect_same(const Case& c, std::uint64_t seed) {
+void expect_same(const ProblemShape& c, std::uint64_t seed) {
   SCOPED_TRACE(text(c) + ", seed " + std::to_string(seed));
   const OnGpu call(c, seed);
   const OnDevice offsets = call.offsets();
@@ -222,7 +222,7 @@ void expect_same(const Case& c, std::uint64_t seed) {
 }
 
 /// One packed trajectory, whose times increase from end to end: its rows can be divided anywhere.
-Case one_trajectory(std::int64_t samples, std::int64_t targets) {
+ProblemShape one_trajectory(std::int64_t samples, std::int64_t targets) {
   return {.batch = 1,
           .samples = samples,
           .targets = targets,
@@ -244,8 +244,8 @@ OffsetList divided(std::mt19937_64& random, std::int64_t rows, std::size_t batch
   return list;
 }
 
-Case random_packed(std::mt19937_64& random) {
-  Case c = random_case(random);
+ProblemShape random_packed(std::mt19937_64& random) {
+  ProblemShape c = random_case(random);
   c.dtype = picker(random)(DType::f16, DType::bf16, DType::f32, DType::f64);
   c.packed_source = c.packed_source || random() % 2 == 0;
   c.packed_target = !c.grid && (c.packed_target || random() % 2 == 0 || !c.packed_source);
@@ -274,15 +274,15 @@ TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
     for (const std::int64_t channels : {1, 7, 32, 512})
       for (const Interpolation mode : {Interpolation::linear, Interpolation::previous, Interpolation::nearest,
                                        Interpolation::cubic, Interpolation::slerp}) {
-        Case c{.batch = 9,
-               .samples = 12,
-               .targets = 15,
-               .channels = channels,
-               .dtype = dtype,
-               .valid = true,
-               .packed_source = true,
-               .packed_target = true,
-               .unsorted = true};
+        ProblemShape c{.batch = 9,
+                       .samples = 12,
+                       .targets = 15,
+                       .channels = channels,
+                       .dtype = dtype,
+                       .valid = true,
+                       .packed_source = true,
+                       .packed_target = true,
+                       .unsorted = true};
         if (mode == Interpolation::slerp) {
           if (channels % 4 != 0) continue;
           for (std::int64_t first = 0; first < channels; first += 4) c.groups.push_back({first, 4, mode});
@@ -296,13 +296,13 @@ TEST(GpuResampleOffsetTensors, of_every_type_width_and_interpolation) {
 
 TEST(GpuResampleOffsetTensors, of_many_short_and_one_long_trajectory) {
   TMAOPS_NEEDS_CHIP();
-  Case c{.batch = 70000,
-         .samples = 2,
-         .targets = 2,
-         .channels = 3,
-         .outside = Outside::nan,
-         .packed_source = true,
-         .packed_target = true};
+  ProblemShape c{.batch = 70000,
+                 .samples = 2,
+                 .targets = 2,
+                 .channels = 3,
+                 .outside = Outside::nan,
+                 .packed_source = true,
+                 .packed_target = true};
   c.groups = one_group(3, Interpolation::linear);
   expect_same(c, 7300);
   c.batch = 1;
@@ -368,7 +368,7 @@ TEST(GpuResampleOffsetTensors, that_are_wrong_make_nan_of_everything_and_stay_in
     return good;
   };
   for (int round = 0; round < 60; ++round) {
-    Case c = random_packed(random);
+    ProblemShape c = random_packed(random);
     c.batch = 2 + c.batch;
     c.samples = std::min<std::int64_t>(c.samples, 100);
     c.targets = std::min<std::int64_t>(c.targets, 100);

@@ -17,7 +17,7 @@
 namespace tmaops::test {
 
 /// What makes a problem; everything else is drawn from the seed.
-struct Case {
+struct ProblemShape {
   std::int64_t batch = 2, samples = 50, targets = 60, channels = 8;
   DType dtype = DType::f32;
   DType times = DType::f32;
@@ -39,7 +39,7 @@ struct Case {
   double reach = 0.02;  // how far targets leave the recorded time, as a part of it
 };
 
-inline std::string text(const Case& c) {
+inline std::string text(const ProblemShape& c) {
   std::string line;
   const auto add = [&](const char* name, std::int64_t number) {
     line += name;
@@ -88,7 +88,8 @@ inline std::vector<std::int64_t> offsets(std::mt19937_64& random, std::int64_t b
   return all;
 }
 
-inline Layout rows_layout(bool packed, std::int64_t batch, std::int64_t rows, std::int64_t channels, const Case& c) {
+inline Layout rows_layout(bool packed, std::int64_t batch, std::int64_t rows, std::int64_t channels,
+                          const ProblemShape& c) {
   const std::int64_t row = channels * c.channel_step + c.pitch;
   if (packed) return Layout::strided({rows, channels}, {row, c.channel_step});
   return Layout::strided({batch, rows, channels}, {(rows + c.apart) * row, row, c.channel_step});
@@ -102,7 +103,7 @@ struct Made {
   ResampleOptions options;
 };
 
-inline Made make(const Case& c, std::uint64_t seed) {
+inline Made make(const ProblemShape& c, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
@@ -198,10 +199,10 @@ inline std::vector<ChannelGroup> one_group(std::int64_t channels, Interpolation 
 }
 
 /// Any problem that the definition allows.
-inline Case random_case(std::mt19937_64& random) {
+inline ProblemShape random_case(std::mt19937_64& random) {
   const auto pick = picker(random);
   const auto chance = chances(random);
-  Case c;
+  ProblemShape c;
   c.batch = pick(1, 2, 3, 7);
   c.samples = kOnExecutor ? pick(1, 2, 5, 30, 61, 129) : pick(1, 2, 3, 5, 30, 61, 100, 257, 1000);
   c.targets = kOnExecutor ? pick(1, 2, 7, 50, 64) : pick(1, 2, 7, 50, 64, 129, 300, 1000);
