@@ -125,12 +125,22 @@ class Columns:
             self.new = lambda array: torch.from_numpy(array).to(device)
         elif not isinstance(values, numpy.ndarray):
             module = type(values).__module__.partition(".")[0]
-            values = numpy.asarray(values.get() if module == "cupy" else values)
+            try:
+                values = numpy.asarray(values.get() if module == "cupy" else values)
+            except ValueError:  # rows of several shapes; with the None each is an object
+                values = numpy.array([*values, None], dtype=object)[:-1]
             if module in ("jax", "jaxlib"):
                 back = sys.modules["jax"].numpy.asarray
         kind = values.dtype.kind
+        if kind == "O" and not values.ndim:
+            if isinstance(values.item(), Mapping):
+                raise _errors.invalid_type(f"column '{name}'", "a dictionary", "arrays (ResampleStep takes both)")
+            self.given.append(_recording.rows(name, 0)._replace(shape=()))
+            return self.restore.append(lambda _: values.item())
         if kind == "O":
             rows = _stacked(values)
+            if rows is not None and rows.dtype.kind in "mM":
+                return self.add(name, rows)
             if rows is not None:
                 return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: array.astype(object))
             if self.reads(name, True) and all(isinstance(value, (str, datetime.datetime)) for value in values):
@@ -177,6 +187,12 @@ class Columns:
             return self.add_array(name, values.to_numpy(dtype=f"datetime64[{inner.unit}]"), back)
         elif self.reads(name) and kind == "m":
             return self.add(name, values.to_numpy(dtype="timedelta64[ns]"))
+        elif self.reads(name) and type(dtype).__name__ == "CategoricalDtype" and dtype.categories.dtype.kind in "iuf":
+
+            def back(column: Any) -> Any:  # times between categories are none of them
+                return pandas.array(column, dtype if numpy.isin(column, dtype.categories).all() else column.dtype)
+
+            return self.add_array(name, values.to_numpy(), back)
         elif self.reads(name) and type(dtype).__name__ == "PeriodDtype":
             return self.add_of_pandas(name, pandas.Series(values.array.to_timestamp()))
         elif kind == "f":
@@ -228,14 +244,18 @@ class Columns:
             )
 
 
+_OF_OBJECTS = {float: "f8", datetime.datetime: "M8[us]", datetime.timedelta: "m8[us]"}
+
+
 def _stacked(values: Any) -> Any:
-    """Real numbers, or rows of numbers of one shape, as one array; None for everything else."""
+    """Real numbers, dates without a zone, durations, or rows of numbers of one shape, as one array; None for everything else."""
     import numpy
 
     if values.dtype.kind != "O":
         return values if values.ndim > 1 else None
-    if float in (kinds := {type(value) for value in values}) and kinds <= {float, type(None)}:
-        return values.astype("f8")
+    kinds = {type(value) for value in values} - {type(None)}
+    if len(kinds) == 1 and (kind := _OF_OBJECTS.get(kinds.pop())):
+        return None if any(getattr(value, "tzinfo", None) for value in values) else values.astype(kind)
     if not len(values) or not all(isinstance(row, (numpy.ndarray, list, tuple)) for row in values):
         return None
     rows = [numpy.asarray(row) for row in values]
@@ -264,7 +284,10 @@ def read(recording: Any, time: str | None = None, group: str | None = None, with
 
     columns, library = Columns(time, group, with_text), _frame_library(recording)
     if library == "pandas":
-        if type(recording.index).__name__ in _TIMES:
+        if recording.index.nlevels > 1:
+            needed = "columns: recording.reset_index() makes them, and group= names that of the episodes"
+            raise _errors.invalid_value("resample_columns: recording", "an index of several levels", needed)
+        if _has_times(recording.index):
             columns.time = columns.time or str(recording.index.name or "timestamp")
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
         dtypes = set(recording.dtypes.to_numpy())
@@ -286,6 +309,23 @@ def read(recording: Any, time: str | None = None, group: str | None = None, with
             "a dictionary of arrays, a pandas or a polars frame",
         )
     return columns
+
+
+def _has_times(index: Any) -> bool:
+    """Whether an index of pandas holds times, by its type or its name."""
+    return type(index).__name__ in _TIMES or index.name is not None and _recording.reads_text(str(index.name))
+
+
+def targets_of(times: Any, like: Any) -> dict[str, Any]:
+    """The options of targets that are times, or those of another recording."""
+    if times is not None and like is not None:
+        raise _errors.invalid_value("resample_columns: targets", "times and like", "one of hz, times and like")
+    if times is not None:
+        targets = Columns()
+        targets.add("times", times)
+        return {"times": targets.given[0]}
+    other = None if like is None else read(like)
+    return {} if other is None else {"like": other.given, "like_time": other.time}
 
 
 def _pandas_frame(pandas: Any, columns: dict[str, Any], index: Any, known: Any) -> Any:
@@ -322,7 +362,7 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     if library == "pandas":
         pandas = sys.modules["pandas"]
         index = None
-        if type(recording.index).__name__ in _TIMES:
+        if _has_times(recording.index):
             name = next((made.name for made in result.arrays if made.source == 0), None)
             if name is not None:
                 index = pandas.Index(restored.pop(name), name=recording.index.name)
@@ -365,9 +405,9 @@ def resample_columns(
 
     Args:
         recording: a dictionary of arrays (NumPy, torch, JAX, CuPy, lists), a pandas or a polars frame. Arrays have one row
-            for each timestamp and any further dimensions; others are passed on unchanged. The times are a pandas
-            DatetimeIndex, else the array with a usual name ("timestamp", "time", "t", "header.stamp", ...), else the only column of
-            datetimes.
+            for each timestamp and any further dimensions; others are passed on unchanged. The times are a pandas index of dates
+            or with a usual name ("timestamp", "time", "t", "header.stamp", ...), else the array with such a name, else the only
+            column of datetimes.
         hz: targets at this rate, from the first timestamp to the last; or
         times: the targets: an array of times, or of datetimes; or
         like: the targets are the timestamps of this recording.
@@ -396,18 +436,10 @@ def resample_columns(
             no times (ValueErrors), E080 (a MemoryError).
     """
     source = read(recording, time, group)
-    named: dict[str, Any] = {}
-    if times is not None:
-        targets = Columns()
-        targets.add("times", times)
-        named["times"] = targets.given[0]
-    if like is not None:
-        other = read(like)
-        named |= {"like": other.given, "like_time": other.time}
     options: dict[str, Any] = {"hz": hz, "mode": mode, "columns": columns, "offsets": offsets, "sort": sort}
     options |= {"start": start, "end": end, "align": align, "snap": snap, "max_gap": max_gap, "outside": outside}
     options |= {"duplicates": duplicates, "time": source.time, "time_unit": time_unit, "times_unit": times_unit}
-    options |= {"offset": offset, "group": group, "strict": strict, **named}
+    options |= {"offset": offset, "group": group, "strict": strict, **targets_of(times, like)}
     try:
         result = _recording.resample(source.given, **options)
     except _errors.Error as error:

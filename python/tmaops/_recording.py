@@ -214,68 +214,42 @@ def _offsets(values: Any, keep: list[Any]) -> tuple[Any, int]:
     return array.ctypes.data_as(POINTER(c_int64)), len(array)
 
 
-def _seconds(value: Any) -> bytes | None:
-    return None if value is None else (repr(value) if isinstance(value, float) else str(value)).encode()
+_TEXTS = frozenset("columns outside duplicates time time_unit times_unit like_time where group start end".split())
+_NUMBERS = frozenset("hz snap max_gap offset align sort strict drop_gaps".split())
+_FIELDS = {"like_time": "targets_name", "times_unit": "targets_unit"}
+_ZEROS = {"hz": float("nan"), "max_gap": -1.0}  # 0 is "not given" there
 
 
-def _options(
-    keep: list[Any],
-    *,
-    hz: float | None = None,
-    times: Given | None = None,
-    like: Sequence[Given] | None = None,
-    like_time: str | None = None,
-    times_unit: str | None = None,
-    target_offsets: Any = None,
-    mode: None | str | Sequence[str] | dict[str, str] = None,
-    columns: str | None = None,
-    time: str | None = None,
-    time_unit: str | None = None,
-    offsets: Any = None,
-    start: Any = None,
-    end: Any = None,
-    align: bool = False,
-    snap: float | None = None,
-    max_gap: float | None = None,
-    outside: str | None = None,
-    duplicates: str | None = None,
-    sort: bool = False,
-    strict: bool = False,
-    offset: float = 0.0,
-    group: str | None = None,
-    drop_gaps: bool = False,
-    where: str | None = None,
-) -> _Options:
+def _options(keep: list[Any], **asked: Any) -> _Options:
     """The options as the library takes them. `offsets` is the name of a column, or the offsets of packed episodes."""
     made = _Options(size=ctypes.sizeof(_Options))
-    made.hz = 0.0 if hz is None else hz
-    if hz is not None and not hz > 0:
-        made.hz = float("nan") if hz == 0 else hz  # 0 is "not given" there
-    made.start, made.end = _seconds(start), _seconds(end)
-    made.align, made.sort, made.strict, made.drop_gaps = align, sort, strict, drop_gaps
-    made.offset = offset
-    made.snap = 0.0 if snap is None else snap
-    made.max_gap = 0.0 if max_gap is None else max_gap if max_gap else -1.0
-    made.columns, made.outside, made.duplicates = encoded(columns), encoded(outside), encoded(duplicates)
-    made.time, made.time_unit, made.where = encoded(time), encoded(time_unit), encoded(where)
-    made.group = encoded(group)
-    if mode is not None:
-        texts = [mode] if isinstance(mode, str) else mode
-        texts = [f"{name}={how}" for name, how in texts.items()] if isinstance(texts, dict) else list(texts)
-        modes = (c_char_p * len(texts))(*(text.encode() for text in texts))
-        keep.append(modes)
-        made.modes, made.mode_count = modes, len(texts)
-    if isinstance(offsets, str):
-        made.offsets_array = offsets.encode()
-    elif offsets is not None:
-        made.offsets, made.offset_count = _offsets(offsets, keep)
-    if times is not None or like is not None:
-        targets = _given([times] if times is not None else like or [], keep)
-        keep.append(targets)
-        made.targets, made.target_columns, made.like = targets, len(targets), times is None
-        made.targets_name, made.targets_unit = encoded(like_time), encoded(times_unit)
-    if target_offsets is not None:
-        made.target_offsets, made.target_offset_count = _offsets(target_offsets, keep)
+    for name, value in asked.items():
+        if value is None:
+            continue
+        if name in _TEXTS:
+            setattr(made, _FIELDS.get(name, name), str(value).encode())
+        elif name in _NUMBERS:
+            try:
+                setattr(made, name, value or _ZEROS.get(name, 0))
+            except TypeError:
+                raise invalid_type(f"option {name}", type(value).__name__, "a number, or True or False") from None
+        elif name == "mode":
+            texts = [value] if isinstance(value, str) else value
+            texts = [f"{columns}={how}" for columns, how in texts.items()] if isinstance(texts, dict) else list(texts)
+            keep.append((c_char_p * len(texts))(*(text.encode() for text in texts)))
+            made.modes, made.mode_count = keep[-1], len(texts)
+        elif name in ("times", "like"):
+            targets = _given([value] if name == "times" else value, keep)
+            keep.append(targets)
+            made.targets, made.target_columns, made.like = targets, len(targets), name == "like"
+        elif name == "target_offsets":
+            made.target_offsets, made.target_offset_count = _offsets(value, keep)
+        elif name == "offsets" and isinstance(value, str):
+            made.offsets_array = value.encode()
+        elif name == "offsets":
+            made.offsets, made.offset_count = _offsets(value, keep)
+        else:
+            raise TypeError(f"resample_columns() got an unexpected keyword argument '{name}'")
     return made
 
 

@@ -141,15 +141,7 @@ def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, An
     """Recordings of the same columns in one call of the library."""
     import numpy
 
-    named = dict(options)
-    if "times" in named:
-        targets = _columns.Columns()
-        targets.add("times", named["times"])
-        named["times"] = targets.given[0]
-    if "like" in named:
-        other = _columns.read(named["like"])
-        named |= {"like": other.given, "like_time": other.time}
-    named["time"] = sources[0].time
+    named = options | _columns.targets_of(options.get("times"), options.get("like")) | {"time": sources[0].time}
     given, starts = sources[0].given, numpy.zeros(len(sources) + 1, dtype="int64")
     if len(sources) > 1:
         numpy.cumsum([source.given[time].shape[0] for source in sources], out=starts[1:])

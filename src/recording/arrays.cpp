@@ -142,9 +142,11 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
     Column& array = arrays[i];
     array.source = i;
     array.name = unique_name(repaired_utf8(names[i]), taken);
+    const auto [id, why] =
+        is_utf8(names[i]) ? std::pair{"name_repeated", "stands twice"} : std::pair{"name_not_utf8", "is not UTF-8"};
     if (array.name != names[i])
-      recording.warnings.push_back({"name_not_utf8", recording.where + ": the name '" + display_text(names[i]) +
-                                                         "' is not UTF-8 and became '" + array.name + "'"});
+      recording.warnings.push_back({id, recording.where + ": the name '" + display_text(names[i]) + "' " + why +
+                                            " and became '" + array.name + "'"});
     if (array.missing == 0) array.missing = count_missing(array.data);
     const bool has_rows = !array.data.shape.empty() && array.data.shape[0] == recording.rows();
     if (!has_rows) warn_of_length(array, recording);

@@ -1,5 +1,6 @@
 """Recordings of named columns: the tool's rules on dictionaries and frames, and steps of data pipelines."""
 
+import datetime
 import decimal
 import sys
 
@@ -481,3 +482,69 @@ def test_durations_of_polars_are_times():
     got = tmaops.resample(polars.DataFrame({"t": took, "x": np.arange(5.0)}), hz=30)
     assert got["t"].dt.total_nanoseconds().to_list()[:3] == [0, 33333333, 66666667]
     np.testing.assert_allclose(got["x"][:4], [0, 1 / 3, 2 / 3, 1], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas"])
+@pytest.mark.parametrize("name", ["t", "when"])
+@pytest.mark.parametrize("first", [datetime.timedelta(0), datetime.datetime(2026, 1, 1)])
+def test_durations_and_dates_of_python_are_times(first, name, kind):
+    times = [first + datetime.timedelta(milliseconds=100 * i) for i in range(5)]
+    given = {name: times, "x": np.arange(5.0)}
+    if kind == "pandas":
+        pandas = pytest.importorskip("pandas")
+        given = pandas.DataFrame({name: pandas.Series(times, dtype=object), "x": np.arange(5.0)})
+    got = tmaops.resample(given, hz=30)
+    elapsed = (np.asarray(got[name]) - np.asarray(got[name])[0]).astype("m8[ns]").astype(int)
+    assert elapsed.tolist()[:3] == [0, 33333333, 66666667]
+    np.testing.assert_allclose(got["x"][:4], [0, 1 / 3, 2 / 3, 1], atol=1e-8)
+
+
+def test_a_dictionary_may_hold_rows_of_several_lengths_and_what_is_no_array():
+    given = {"t": np.arange(4.0), "x": np.arange(4.0), "detections": [[1.0], [], [2.0, 3.0], [4.0]], "note": None}
+    got = tmaops.resample(given, hz=2)
+    assert list(got["detections"][:5]) == [[1.0], [1.0], [], [], [2.0, 3.0]] and got["note"] is None
+    assert tmaops.data.Resample(hz=2)([given, given])["note"] == [None, None]
+    with pytest.raises(tmaops.InvalidType, match="column 'obs'") as caught:
+        tmaops.resample({**given, "obs": {"x": np.arange(4.0)}}, hz=2)
+    assert "ResampleStep" in str(caught.value)
+
+
+def test_categories_of_numbers_are_times_and_episodes():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"t": pandas.Categorical([0.0, 0.5, 1.0]), "x": [0.0, 1.0, 2.0]})
+    got = tmaops.resample(frame, hz=4)
+    assert got["t"].tolist() == got["x"].div(2).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    frame = pandas.DataFrame({"t": [0, 1, 0, 1.0], "x": np.arange(4.0), "run": pandas.Categorical([7, 7, 9, 9])})
+    got = tmaops.resample(frame, hz=2, group="run")
+    assert got["run"].tolist() == [7, 7, 7, 9, 9, 9] and got["run"].dtype == frame["run"].dtype
+
+
+def test_an_index_with_the_name_of_times_holds_them_and_several_levels_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": np.arange(5.0)}, index=pandas.Index(np.arange(5) / 10, name="time"))
+    got = tmaops.resample(frame, hz=20)
+    assert got.index.name == "time" and got.columns.tolist() == ["x", "valid"]
+    np.testing.assert_allclose(got["x"], got.index * 10, atol=1e-8)
+    levels = pandas.MultiIndex.from_product([["a", "b"], np.arange(5) / 10], names=["run", "time"])
+    frame = pandas.DataFrame({"x": np.arange(10.0)}, index=levels)
+    with pytest.raises(tmaops.InvalidValue, match="reset_index"):
+        tmaops.resample(frame, hz=20)
+    assert len(tmaops.resample(frame.reset_index(), hz=20, group="run")) == 18
+
+
+def test_a_name_that_stands_twice_is_said():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(9.0).reshape(3, 3), columns=["t", "x", "x"])
+    with pytest.warns(UserWarning, match="the name 'x' stands twice and became 'x_2'"):
+        assert tmaops.resample(frame, hz=1).columns.tolist()[:3] == ["t", "x", "x_2"]
+
+
+def test_options_of_another_type_and_two_kinds_of_targets_are_refused():
+    for asked in ({"hz": "30"}, {"hz": 1, "sort": "yes"}, {"hz": 1, "snap": "0.1"}):
+        with pytest.raises(tmaops.InvalidType, match=f"option {list(asked)[-1]}"):
+            tmaops.resample_columns(recording(), **asked)
+    targets = {"times": np.arange(2.0), "like": recording()}
+    for asked in (targets, {"hz": 1, "times": np.arange(2.0)}, {"hz": 1, "like": recording()}):
+        with pytest.raises(tmaops.InvalidValue):
+            tmaops.resample_columns(recording(), **asked)
+    assert tmaops.resample_columns(recording(), hz=20, start=np.float64(0.5))["timestamp"][0] == 0.5
