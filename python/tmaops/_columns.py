@@ -273,9 +273,7 @@ def _taken(values: Any, rows: Any) -> Any:
 
 def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
     series = polars.Series(column)
-    if nulls:
-        series = series.fill_nan(None)
-    return series if series.dtype == dtype else series.cast(dtype)
+    return (series.fill_nan(None) if nulls else series).cast(dtype)
 
 
 def read(recording: Any, time: str | None = None, group: str | None = None, with_text: bool = False) -> Columns:
@@ -303,11 +301,8 @@ def read(recording: Any, time: str | None = None, group: str | None = None, with
         for name, values in recording.items():
             columns.add(str(name), values)
     else:
-        raise _errors.invalid_type(
-            "resample_columns: recording",
-            type(recording).__name__,
-            "a dictionary of arrays, a pandas or a polars frame",
-        )
+        needed = "a dictionary of arrays, a pandas or a polars frame"
+        raise _errors.invalid_type("resample_columns: recording", type(recording).__name__, needed)
     return columns
 
 
@@ -457,8 +452,7 @@ def say(result: _recording.Result, stacklevel: int) -> Report:
     looks_wrong, assumed = ([note["text"] for note in said[key]] for key in ("warnings", "notes"))
     for text in looks_wrong:
         warnings.warn(f"tmaops.resample_columns: {text}", stacklevel=stacklevel)
-    if _log.isEnabledFor(logging.INFO):
-        for text in assumed:
-            _log.info("resample_columns: %s", text)
+    for text in assumed:
+        _log.info("resample_columns: %s", text)
     modes = [(column["name"], column["mode"]) for column in said["columns"]]
     return Report(modes, said["time"], said["quaternions"], looks_wrong, assumed, said)

@@ -41,17 +41,12 @@ for (const place of document.querySelectorAll("div.plot")) {
 """
 
 
+_AXIS = {"automargin": True, "gridcolor": "#e4e4e4", "zeroline": False, "linecolor": "#888", "showline": True}
+
+
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis with a title."""
-    return {
-        "title": {"text": title},
-        "automargin": True,
-        "gridcolor": "#e4e4e4",
-        "zeroline": False,
-        "linecolor": "#888",
-        "showline": True,
-        **more,
-    }
+    return {"title": {"text": title}, **_AXIS, **more}
 
 
 def logarithmic(title: str, values: Iterable[float], **more: Any) -> dict[str, Any]:

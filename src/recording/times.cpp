@@ -165,6 +165,13 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
 
 namespace {
 
+/// Minutes, hours and days, which no times here have.
+bool names_longer_unit(const std::string& name) {
+  const std::size_t at = name.find_last_of("[(_") + 1, end = name.find_last_not_of("])") + 1;
+  const std::string word = at == 0 || end < at ? "" : lower_case(name.substr(at, end - at));
+  return std::ranges::count(split_list("min,mins,minutes,h,hr,hrs,hours,days"), word) != 0;
+}
+
 double seconds_of(TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); }
 
 /// The median of the steps forward; of a single time its distance from 0.
@@ -286,6 +293,10 @@ void warn_of_times(Recording& recording, const TimeOptions& options) {
   if (!time.unit_doubt.empty())
     recording.warnings.push_back({"unit_ambiguous", recording.where + ": the time " + name + " " + time.unit_doubt +
                                                         " (--time-unit says which)"});
+  if (time.form == TimeForm::number && !options.unit && names_longer_unit(time.name))
+    recording.warnings.push_back(
+        {"unit_ambiguous", recording.where + ": the time " + name + " has a longer unit in its name, and is read in " +
+                               std::string(to_string(time.unit)) + " (--time-unit says that it is right)"});
   if (time.form != TimeForm::iso8601) return;
   if (time.iso.zone.empty())
     recording.warnings.push_back(

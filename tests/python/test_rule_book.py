@@ -516,3 +516,21 @@ def test_a_text_column_of_vectors_is_a_warning(form, tmp_path):
     assert "numbers_in_text" in [note["id"] for note in said["warnings"]]
     (tmp_path / "dates.csv").write_text("t,day\n" + "".join(f"{t},2024-03-01\n" for t in TIMES))
     assert not _by_tool(tmp_path / "dates.csv", tmp_path / "made.npz", {"hz": 2})["warnings"]
+
+
+@pytest.mark.parametrize("name", ["time [min]", "t_hours", "elapsed (h)", "timestamp_min"])
+def test_times_in_minutes_and_hours_are_a_warning_behind_every_door(name, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {name: np.arange(9) / 8, "x": np.arange(9.0)}
+    said = f"the time '{re.escape(name)}' has a longer unit in its name, and is read in s"
+    with pytest.warns(UserWarning, match=said):
+        tmaops.resample(columns, hz=4, time=name)
+    parquet.write_table(pa.table(columns), tmp_path / "in.parquet")
+    dataset = pytest.importorskip("tmaops.dataset")
+    report = dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=4, time=name, workers=1)
+    assert any(re.search(said, warning) for warning in report.warnings)
+    np.savetxt(tmp_path / "in.csv", np.stack(list(columns.values()), 1), delimiter=",", header=f"{name},x", comments="")
+    given = {"hz": 4, "times-array": name}
+    ids = [note["id"] for note in _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", given)["warnings"]]
+    with_unit = _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", {**given, "time-unit": "s"})
+    assert ids == ["unit_ambiguous"] and not with_unit["warnings"]
