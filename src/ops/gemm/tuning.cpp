@@ -62,18 +62,8 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
   return values;
 }
 
-MatrixLayout dense(bool row_major, std::int64_t rows, std::int64_t columns, DType dtype) {
-  return {.dtype = dtype,
-          .order = row_major ? Order::row : Order::column,
-          .rows = rows,
-          .columns = columns,
-          .row_stride = row_major ? columns : 1,
-          .column_stride = row_major ? 1 : rows,
-          .alignment = 128};
-}
-
-/// The product that a line names ("RC 1024", "RC 64x4096x7168 batch=2"; "f16", "f16->f32"), with dense operands.
-Problem named_product(std::string_view product, std::string_view types, const Line& line) {
+/// Refuses what names no product ("RC 1024", "RC 64x4096x7168 batch=2") and no types ("f16", "f16->f32").
+void check_product(std::string_view product, std::string_view types, const Line& line) {
   const std::size_t space = std::min(product.find(' '), product.size());
   const std::string_view mode = product.substr(0, space);
   std::string_view size = product.substr(std::min(space + 1, product.size()));
@@ -97,36 +87,11 @@ Problem named_product(std::string_view product, std::string_view types, const Li
   const auto out = arrow == std::string_view::npos ? in : parse_dtype(types.substr(arrow + 2));
   if (!in || !out)
     line.fail("dtype '" + std::string(types) + "'", "f16 or bf16, with -> and D's type where that differs");
-  Problem made{.m = *extents[0], .n = *extents[1], .k = *extents[2], .batch = *batch};
-  made.a = dense(mode[0] == 'R', made.m, made.k, *in);
-  made.b = dense(mode[1] == 'R', made.k, made.n, *in);
-  made.d = dense(true, made.m, made.n, *out);
-  made.device = {DeviceType::cuda, 0};
-  return made;
-}
-
-/// Refuses a choice that is no tile of a GPU variant for the product, on any GPU.
-void check_choice(const std::string& choice, const Problem& problem, const Line& line) {
-  const std::string_view name = std::string_view(choice).substr(0, choice.find('/'));
-  const auto variant = std::ranges::find_if(variants(), [&](const auto& one) { return one.name == name; });
-  if (variant == variants().end() || variant->device != DeviceType::cuda)
-    line.fail("variant '" + std::string(name) + "'", "a GPU variant of this build");
-  if (!variant->built()) return;  // the table serves other builds too
-  DeviceInfo largest;
-  largest.device = problem.device;
-  largest.multiprocessors = 1 << 20;
-  std::string known;
-  for (const Config& config : configs_of(*variant, problem, largest)) {
-    const std::string one = Choice{&*variant, config}.name();
-    if (one == choice) return;
-    known += (known.empty() ? "" : ", ") + one;
-  }
-  line.fail("'" + choice + "'", known.empty() ? "a variant that takes the product" : "one of " + known);
 }
 
 TunedChoice read_choice(std::string_view text, const Line& line) {
   auto [gpu, product, types, choice, us] = read_values(text, line);
-  check_choice(choice, named_product(product, types, line), line);
+  check_product(product, types, line);
   const auto microseconds = parse_number(us);
   if (!microseconds || !(*microseconds > 0)) line.fail("us '" + us + "'", "a time above 0");
   return {gpu, product, types, choice, *microseconds};

@@ -22,7 +22,8 @@ struct TunedChoice {
 
 class TuningTable {
  public:
-  /// Throws Error bad_tuning with the line for anything that is not a table, or names what this build does not have.
+  /// Throws Error bad_tuning with the line for anything that is not a table. A choice that this build does not have is
+  /// kept, and select() does not use it.
   static TuningTable parse(std::string_view text, const std::string& source);
   /// Throws Error cannot_read and bad_tuning.
   static TuningTable read(const std::string& path);

@@ -104,13 +104,8 @@ TEST(GemmTuning, mistakes_are_named_with_their_line) {
   };
   expect_refused(line("4096", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
   expect_refused(line("RC 1", "f8", "wgmma_tma/128x128", "1"), "table.yaml:3", "f16 or bf16");
-  expect_refused(line("RC 1", "f16", "wgmma_tmb/128x128", "1"), "table.yaml:3", "'wgmma_tmb'");
   expect_refused(line("RC 1x2", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
   expect_refused(line("RC 1 batch=", "f16", "wgmma_tma/128x128", "1"), "table.yaml:3", "a mode and a size");
-  if (variants().front().built()) {
-    expect_refused(line("RC 1", "f16", "wgmma_tma/64x64", "1"), "table.yaml:3", "128x128");
-    expect_refused(line("RC 1", "f16", "wgmma_tma", "1"), "table.yaml:3", "128x128");
-  }
   expect_refused(line("RC 1", "f16", "wgmma_tma/128x128", "-1"), "table.yaml:3", "a time above 0");
   expect_refused(line("RC 1", "f16", "wgmma_tma/128x128", "1, us: 2"), "table.yaml:3", "us twice");
   expect_refused(head + "  - {gpu: G, case: RC 1}\n", "table.yaml:3", "no dtype");
@@ -165,6 +160,19 @@ TEST_F(GemmTuningChoice, what_was_measured_goes_before_the_model) {
   Problem shifted = known;
   shifted.a.alignment = 2;
   EXPECT_EQ(select(shifted, h200(), "", path).variant->name, "wgmma_cp_async") << "the measured one cannot run";
+}
+
+TEST_F(GemmTuningChoice, a_line_of_another_version_is_not_used) {
+  const test::Scratch scratch;
+  const Problem known = product(4096, 4096, 4096);
+  int files = 0;  // a file is read once per process
+  for (const char* gone : {"wgmma_gone/128x128", "wgmma_specialized/7x7", "wgmma_specialized", "blocked"}) {
+    const std::string line = std::string("  - {gpu: NVIDIA H200, case: RC 4096, dtype: f16, variant: ") + gone;
+    const std::string text = "schema: 1\nchoices:\n" + line + ", us: 1}\n";
+    const std::string path = scratch.file(std::to_string(++files) + ".yaml", text).string();
+    EXPECT_EQ(select(known, h200(), "", path).name(), select(known, h200(), "", "off").name()) << gone;
+    EXPECT_EQ(TuningTable::read(path).text().substr(TuningTable{}.text().size()), line + ", us: 1}\n") << "kept";
+  }
 }
 
 TEST_F(GemmTuningChoice, a_tile_can_be_named_with_its_variant) {
