@@ -749,8 +749,9 @@ def linear(
 ) -> Tensor:
     """activation(x weight^T + bias): torch.nn.functional.linear with its activation.
 
-    gemm does it where it pays: of 16-bit types on the CPU for 8 rows and more, and on a GPU for a result in f32. Everything else goes to
-    torch's own function. Autocast converts as it does for torch's.
+    gemm does it where it pays, of 16-bit types. On the CPU: 8 rows and more. On a GPU: a result in f32; and without gradients an
+    activation of 256 rows and more, and all of up to 64 rows. Everything else goes to torch's own function. Autocast converts as it does
+    for torch's.
 
     Args:
         x: (..., in_features). weight: (out_features, in_features). bias: optional, (out_features). All of one type.
@@ -771,21 +772,34 @@ def linear(
             return linear(x, weight, bias, activation=activation, out_dtype=out_dtype)
     if activation not in _torch_functions.ACTIVATIONS:
         raise invalid_value("linear: activation", repr(activation), "one of " + ", ".join(get_args(Activation)))
-    if not _gemm_pays(x, out_dtype):
+    if not _gemm_pays(x, weight, bias, activation, out_dtype):
         sums = torch.nn.functional.linear(x, weight, bias)
         return _torch_functions.ACTIVATIONS[activation](sums).to(out_dtype or x.dtype)
     rows = x.reshape(-1, x.shape[-1])
-    steps: dict[str, Any] = {} if x.is_cuda else {"bias": bias, "activation": activation}
+    wide = x.is_cuda and out_dtype is torch.float32
+    steps: dict[str, Any] = {} if wide else {"bias": bias, "activation": activation}
     output = gemm(rows, weight.t(), out_dtype=out_dtype, **steps)
-    if x.is_cuda:  # torch adds a bias in less time than the kernel does
+    if wide:  # torch adds a bias to f32 in less time than the kernel does
         output = _torch_functions.ACTIVATIONS[activation](output if bias is None else output + bias)
     return output if x.dim() == 2 else output.view(*x.shape[:-1], -1)
 
 
-def _gemm_pays(x: Tensor, out_dtype: torch.dtype | None) -> bool:
+def _gemm_pays(
+    x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation, out_dtype: torch.dtype | None
+) -> bool:
     if x.dtype not in (torch.float16, torch.bfloat16) or x.dim() == 0 or torch.onnx.is_in_onnx_export():
         return False
-    return out_dtype is torch.float32 if x.is_cuda else math.prod(x.shape[:-1]) >= 8  # less: packing the weight is slow
+    rows = math.prod(x.shape[:-1])
+    if not x.is_cuda:
+        return rows >= 8  # less: packing the weight is slow
+    if out_dtype is torch.float32:
+        return True
+    few, many = rows <= 64, rows >= 256 and activation != "none"  # scripts/bench_linear.py
+    given = [x, weight] if bias is None else [x, weight, bias]
+    plain = out_dtype in (None, x.dtype) and all(type(one) in (Tensor, torch.nn.Parameter) for one in given)
+    if not (few or many) or not plain or _needs_gradient(given) or torch.cuda.get_device_capability(x.device) != (9, 0):
+        return False
+    return all(extent % 8 == 0 for extent in weight.shape)  # 16 bytes: TMA
 
 
 class Linear(torch.nn.Linear):

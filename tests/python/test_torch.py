@@ -202,6 +202,21 @@ def test_gradients_of_linear_agree_with_torch(device, activation):
         torch.testing.assert_close(mine, theirs, **tolerance)
 
 
+@pytest.mark.parametrize("rows", [16, 100, 300])
+@pytest.mark.parametrize("activation", ["none", "relu", "gelu", "silu"])
+def test_linear_without_gradients_agrees_with_torch(device, rows, activation):
+    x, weight, bias = (
+        torch.randn(*shape, device=device, dtype=torch.bfloat16) for shape in ((rows, 64), (48, 64), (48,))
+    )
+    layer = ops.Linear(64, 48, activation=activation, device=device, dtype=torch.bfloat16)
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    wanted = torch.nn.functional.linear(x.double(), weight.double(), bias.double())
+    wanted = wanted if activation == "none" else getattr(torch.nn.functional, activation)(wanted)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x).double(), wanted, atol=5e-2, rtol=1e-2)
+        torch.testing.assert_close(torch.compile(layer)(x).double(), wanted, atol=5e-2, rtol=1e-2)
+
+
 def test_gradients_of_batched_gemm_agree_with_torch(device):
     dtype = torch.float32 if device == "cpu" else torch.float16
     for first, second in (((2, 3, 4), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 3, 4), (2, 4, 5))):
