@@ -36,19 +36,19 @@ std::string measured_choice(const DeviceInfo& device, std::string_view product) 
   return found == std::end(kMeasured) ? "" : "wgmma_" + std::string(found->second);
 }
 
-/// What was measured to be fastest: the user's table (null: none), then the library's. Nothing where that cannot run:
-/// an address may lack the alignment of the day of the measurement, and an epilogue may need another tile.
+/// What was measured to be fastest: the user's table (null: none), then the library's. Nothing where neither can run:
+/// an address may lack the alignment of the day of the measurement, an epilogue may need another tile, and the user's
+/// table may be of another version.
 std::optional<Choice> measured(const TuningTable* table, const Problem& row_major, const DeviceInfo& device) {
   const std::string product = tuned_product(row_major);
   const TunedChoice* tuned = table == nullptr ? nullptr : table->find(device.name, product, tuned_types(row_major));
-  std::string wanted;
-  if (tuned != nullptr)
-    wanted = tuned->choice;
-  else if (row_major.d.dtype == row_major.a.dtype && is_plain_product(row_major))
-    wanted = measured_choice(device, product);
-  if (wanted.empty()) return std::nullopt;
-  for (const Choice& choice : every_choice(row_major, device))
-    if (choice.name() == wanted) return choice;
+  const bool plain = row_major.d.dtype == row_major.a.dtype && is_plain_product(row_major);
+  for (const std::string& name :
+       {tuned == nullptr ? std::string() : tuned->choice, plain ? measured_choice(device, product) : std::string()}) {
+    if (name.empty()) continue;
+    for (const Choice& choice : every_choice(row_major, device))
+      if (choice.name() == name) return choice;
+  }
   return std::nullopt;
 }
 
