@@ -305,12 +305,10 @@ class Result:
                 )
             else:
                 dtype = _TYPES_OF_ARRAYS.get(kind) or kind.decode()
-                empty = not each.data or 0 in shape
-                values = (
-                    numpy.empty(shape, dtype)
-                    if empty
-                    else numpy.asarray(_Memory((self._owner, given), each.data, shape, dtype))
-                )
+                if each.data and 0 not in shape:
+                    values = numpy.asarray(_Memory((self._owner, given), each.data, shape, dtype))
+                else:
+                    values = numpy.empty(shape, dtype)
                 if kind == b"bf16":
                     values = values.view(given[source].values.dtype)
             self.arrays.append(Made(name, values, source, kind.decode()))
@@ -363,11 +361,10 @@ class Rules:
 
 
 def _resample(rules: c_void_p | None, given: Sequence[Given], options: dict[str, Any]) -> Result:
-    handle = c_void_p()
-    keep: list[Any] = []
+    handle, keep = c_void_p(), []
     columns = _given(given, keep)
-    options_given = _options(keep, **options)
-    check(library.tmaops_recording_resample(rules, columns, len(columns), byref(options_given), byref(handle)))
+    asked = _options(keep, **options)
+    check(library.tmaops_recording_resample(rules, columns, len(columns), byref(asked), byref(handle)))
     return Result(handle, given)
 
 

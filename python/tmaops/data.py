@@ -103,8 +103,7 @@ class Resample:
         together = rules is not None and group is None and _alike(sources, rules.time["index"])
         parts = [sources] if together else [[source] for source in sources]
         index = rules.time["index"] if rules is not None else 0
-        items = [item for part in parts for item in _resampled(part, index, self.options)]
-        return _stacked(items)
+        return _stacked([item for part in parts for item in _resampled(part, index, self.options)])
 
 
 class _Item(NamedTuple):

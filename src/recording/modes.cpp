@@ -140,7 +140,7 @@ class ModePlanner {
       summarise(c, plan);
     }
     judge_quaternions(plan);
-    note_actions(plan);
+    note_roles(plan);
     const auto name_of_column = [&](std::size_t column) { return display_text(recording_.columns[column].name); };
     if (!promoted_.empty())
       plan.notes.push_back(
@@ -168,10 +168,9 @@ class ModePlanner {
         return "text";
       case ElementKind::time:
         return "times";
-      case ElementKind::row:
-        break;
+      default:
+        return "elements of another type";
     }
-    return "elements of another type";
   }
   bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == ElementKind::real; }
   bool is_wide(std::size_t column) const { return std::ssize(assigned_[column]) > kMostChannels; }
@@ -187,8 +186,7 @@ class ModePlanner {
   }
   /// Whether a column that is not of real numbers can have the mode as it is.
   bool takes(std::size_t column, const Mode& mode) const {
-    const ElementKind kind = recording_.columns[column].data.type.kind;
-    return kind != ElementKind::real && (picks_one_sample(mode) || stays_whole(mode, kind));
+    return !is_real(column) && (picks_one_sample(mode) || stays_whole(mode, recording_.columns[column].data.type.kind));
   }
   /// Makes a column of whole numbers of a text file real. An archive states its types, so those stay.
   void make_real(std::size_t column) {
@@ -253,14 +251,16 @@ class ModePlanner {
         assign_whole(c, Interpolation::next, "the flag of a first step");
     }
   }
-  /// What is read into a column of actions: a difference would have to be added up.
-  void note_actions(ModePlan& plan) const {
+  /// What is read into a column of actions: a difference would have to be added up. Flags that nulls keep from `any`.
+  void note_roles(ModePlan& plan) const {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
-      const std::string name = display_text(recording_.columns[c].name);
-      if (!named_action(recording_.columns[c].name) || !is_real(c)) continue;
-      const bool absolute = std::ranges::none_of(
-          assigned_[c], [](const Assignment& each) { return each.mode.interpolation == Interpolation::sum; });
-      if (absolute)
+      const Column& column = recording_.columns[c];
+      const std::string name = display_text(column.name);
+      if (named_flag(column.name) && column.missing > 0 && !is_real(c) &&
+          std::ranges::count(assigned_[c], kNamed, &Assignment::reason) == 0)
+        plan.warnings.push_back({"flag_with_nulls", name + " has nulls and can miss what it flags: write false there"});
+      const auto sums = [](const Assignment& each) { return each.mode.interpolation == Interpolation::sum; };
+      if (named_action(column.name) && is_real(c) && std::ranges::none_of(assigned_[c], sums))
         plan.notes.push_back(
             {"action_absolute",
              name + " is taken as absolute positions or velocities (differences from step to step add up: --mode '" +

@@ -4,6 +4,7 @@ A door is a function from (columns by name, options of tmaops.resample) to (colu
 function in DOORS, and says in `holds` which columns it can carry.
 """
 
+import contextlib
 import json
 import pathlib
 import re
@@ -534,3 +535,26 @@ def test_times_in_minutes_and_hours_are_a_warning_behind_every_door(name, tmp_pa
     ids = [note["id"] for note in _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", given)["warnings"]]
     with_unit = _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", {**given, "time-unit": "s"})
     assert ids == ["unit_ambiguous"] and not with_unit["warnings"]
+
+
+@pytest.mark.parametrize("door", ["pandas", "polars", "parquet"])
+def test_a_flag_with_nulls_is_a_warning_unless_its_mode_is_asked_for(door, tmp_path):
+    flags = [None if i == 2 else i == 3 for i in range(9)]
+    columns = {"timestamp": np.arange(9) / 8, "done": flags, "x": np.arange(9.0)}
+    if door == "parquet":
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        dataset = pytest.importorskip("tmaops.dataset")
+        parquet.write_table(pa.table(columns), tmp_path / "in.parquet")
+
+        def said(out, **mode):
+            return dataset.resample(tmp_path / "in.parquet", tmp_path / out, hz=4, workers=1, **mode).warnings
+    else:
+        frames = pytest.importorskip(door)
+        frame = frames.DataFrame({**columns, "done": frames.array(flags, "boolean")} if door == "pandas" else columns)
+
+        def said(out, **mode):
+            return tmaops.resample_columns(frame, hz=4, report=True, **mode)[1].warnings
+
+    with pytest.warns(UserWarning) if door != "parquet" else contextlib.nullcontext():
+        assert any("done has nulls and can miss what it flags" in text for text in said("a.parquet"))
+    assert not any("nulls" in text for text in said("b.parquet", mode={"done": "next"}))
