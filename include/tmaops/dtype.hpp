@@ -136,33 +136,19 @@ namespace detail {
 template <class T>
 struct DTypeOf;
 template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::f64;
-};
+struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
 template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::f32;
-};
+struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
 template <>
-struct DTypeOf<float16> {
-  static constexpr DType value = DType::f16;
-};
+struct DTypeOf<float16> : std::integral_constant<DType, DType::f16> {};
 template <>
-struct DTypeOf<bfloat16> {
-  static constexpr DType value = DType::bf16;
-};
+struct DTypeOf<bfloat16> : std::integral_constant<DType, DType::bf16> {};
 template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::i64;
-};
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::i64> {};
 template <>
-struct DTypeOf<std::int32_t> {
-  static constexpr DType value = DType::i32;
-};
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::i32> {};
 template <>
-struct DTypeOf<std::uint8_t> {
-  static constexpr DType value = DType::u8;
-};
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::u8> {};
 }  // namespace detail
 
 /// The DType of a C++ element type (const allowed).
