@@ -25,7 +25,6 @@ import sys
 import traceback
 
 import bench_models
-import tmaops
 import tmaops.torch as ops
 import torch
 
@@ -191,6 +190,13 @@ def times_in_turn(calls, seconds):
     return samples
 
 
+def summary(us):
+    """What a row says of its samples."""
+    deciles = statistics.quantiles(us, n=10, method="inclusive")
+    times = {"median": statistics.median(us), "p10": deciles[0], "p90": deciles[-1]}
+    return {key: round(value, 2) for key, value in times.items()} | {"samples": len(us)}
+
+
 def peak_of(call):
     """The memory in MiB that a call takes at most, on top of what was there."""
     torch.cuda.synchronize()
@@ -232,12 +238,10 @@ def rows_of(kind, batch, dtype, seconds, ready):
             forward[name] = replaying(call)
     for what, calls in {"forward": forward, "step": {name: step for name, (_, step, _) in ready.items()}}.items():
         for name, us in times_in_turn(calls, seconds).items():
-            deciles = statistics.quantiles(us, n=10, method="inclusive")
-            times = {"median": statistics.median(us), "p10": deciles[0], "p90": deciles[-1]}
             yield {
                 **{"operator": "layer", "case": f"{case}, {what}", "implementation": name, **common},
                 **{"kind": "layer", "selected": "eager", "error": float(f"{ready[name][2]:.2g}")},
-                "us": {key: round(value, 2) for key, value in times.items()} | {"samples": len(us)},
+                "us": summary(us),
                 "peak_mib": peak_of(calls[name]) if what == "step" else None,
             }
     for name in ("tmaops", "torch_compiled"):
@@ -274,13 +278,7 @@ def main():
     options.failed = []
     tasks = [(kind, batch, dtype) for dtype in options.dtypes for batch in options.batches for kind in options.kinds]
     bench_models.share_processors(len(tasks))
-    document = {
-        "schema": 1,
-        "status": "incomplete",
-        "machine": bench_models.machine("cuda"),
-        "revision": tmaops.revision(),
-        "config": {"command": " ".join(["scripts/bench_layer.py", *sys.argv[1:]])},
-    }
+    document = bench_models.new_document("scripts/bench_layer.py", "cuda")
     rows = []
     with contextlib.closing(bench_models.measured(tasks, options, work)) as found:
         for new in found:

@@ -11,12 +11,10 @@ type allows is not timed, and the exit status is then 1.
 
 import argparse
 import pathlib
-import statistics
 import sys
 
 import bench_layer
 import bench_models
-import tmaops
 import tmaops.torch as ops
 import torch
 
@@ -81,8 +79,6 @@ def rows_of(product, activation, dtype, seconds):
         calls["step"][name] = step
     for what, some in calls.items():
         for name, us in bench_layer.times_in_turn(some, seconds).items():
-            deciles = statistics.quantiles(us, n=10, method="inclusive")
-            times = {"median": statistics.median(us), "p10": deciles[0], "p90": deciles[-1]}
             yield {
                 **{
                     "operator": "linear",
@@ -92,7 +88,7 @@ def rows_of(product, activation, dtype, seconds):
                 },
                 **{"device": "cuda:0", "temperature": "hot", "kind": "linear", "selected": "gemm"},
                 **{"error": float(f"{errors[name]:.2g}")},
-                "us": {key: round(value, 2) for key, value in times.items()} | {"samples": len(us)},
+                "us": bench_layer.summary(us),
             }
 
 
@@ -102,13 +98,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.1, help="of each row")
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    document = {
-        "schema": 1,
-        "status": "incomplete",
-        "machine": bench_models.machine("cuda"),
-        "revision": tmaops.revision(),
-        "config": {"command": " ".join(["scripts/bench_linear.py", *sys.argv[1:]])},
-    }
+    document = bench_models.new_document("scripts/bench_linear.py", "cuda")
     rows, failed = [], False
     for dtype in options.dtypes:
         for product, activations in PRODUCTS.items():

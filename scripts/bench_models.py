@@ -344,6 +344,17 @@ def machine(device):
     return found
 
 
+def new_document(script, device):
+    """The result file of a script before its rows."""
+    return {
+        "schema": 1,
+        "status": "incomplete",
+        "machine": machine(device),
+        "revision": tmaops.revision(),
+        "config": {"command": " ".join([script, *sys.argv[1:]])},
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -400,13 +411,7 @@ def main():
     options.jobs = min(options.jobs, len(steps))
     share_processors(options.jobs)
     os.environ.setdefault("TORCHINDUCTOR_UNIQUE_KERNEL_NAMES", "0")  # what both ways run is then compiled once
-    document = {
-        "schema": 1,
-        "status": "incomplete",
-        "machine": machine(options.device),
-        "revision": tmaops.revision(),
-        "config": {"command": " ".join(["scripts/bench_models.py", *sys.argv[1:]])},
-    }
+    document = new_document("scripts/bench_models.py", options.device)
     rows = {}
     if options.add and options.output.exists():
         before = json.loads(options.output.read_text(encoding="utf-8"))
