@@ -37,9 +37,10 @@ def run_and_stop(files, arguments, how):
 
 #: Of every Python process that begins: files beyond the third wait before they are in their place, while `HOLD` is there.
 HELD = """
-import os, time
+import os, signal, time
 from pathlib import Path
 from tmaops.dataset import job
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without
 digest, hold = job.file_digest, Path(os.environ["HOLD"])
 
 def wait(path):
