@@ -169,7 +169,7 @@ class Part:
         """From the latest first sample to the earliest last one of each episode; gives each clock its samples at them."""
         options, own = self.options, self.clocks[0]
         if len(self.clocks) == 1:
-            own.episodes = options.episodes(own.times, own.counts, self.labels)
+            own.episodes = options.episodes(own.times, own.counts, self.labels, own.name)
         else:
             for each in self.clocks:
                 options.episodes(each.times, each.counts, [f"{self.labels[0]}: {each.name}"])  # in order
@@ -179,9 +179,10 @@ class Part:
                 raise Refused(self.labels[0], "streams that do not overlap in time", needed)
             targets = options.episodes(times, np.array([times.size]), self.labels).targets
             for each in self.clocks:
-                each.episodes = one_episode(each.times, targets, self.labels[0], options.snap)
+                max_gap = options.max_gap_ns(each.name)
+                each.episodes = one_episode(each.times, targets, self.labels[0], options.snap, max_gap)
         for each in self.clocks:
-            if each.episodes.empty(self.options.max_gap_ns(each.name)) is not None:
+            if each.episodes.empty is not None:
                 where = self.labels[0] + (f": stream {each.path}" if each.path else "")
                 needed = "a larger --max-gap, or a format that can leave values out (Parquet)"
                 raise Refused(where, "a gap longer than --max-gap", needed)
@@ -256,9 +257,8 @@ class Part:
             if not whole:
                 before, after = (rows[first : first + size] for rows in episodes.around)
                 low, high = max(int(before[0]) - AROUND, 0), min(int(after[-1]) + AROUND + 1, high)
-                episodes = one_episode(
-                    own.times[low:high], targets[first : first + size], self.labels[0], own.episodes.snap
-                )
+                parts = own.times[low:high], targets[first : first + size], self.labels[0]
+                episodes = one_episode(*parts, own.episodes.snap, own.episodes.max_gap)
             numbers = {name: own.read(self.arrays[name], low, high) for name in rules.partners(path)}
             made = compute_columns(numbers, rules, episodes, self.options.device)[path]
             new[first : first + size] = made.reshape(-1, *array.shape[1:])

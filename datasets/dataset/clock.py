@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -145,7 +145,7 @@ class Episodes:
 
     times (S): int64 nanoseconds that do not fall in an episode. targets (T): the times at which it is evaluated. rows and
     counts (N): how many samples and targets each has. names: in messages. snap (seconds): a target at most this far from a
-    sample takes that one.
+    sample takes that one. max_gap (nanoseconds): samples further apart have nothing between them.
     """
 
     times: np.ndarray
@@ -154,18 +154,28 @@ class Episodes:
     counts: np.ndarray
     names: list[str]
     snap: float = 0.0
+    max_gap: int | None = None
     _taken: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def each(self) -> "list[Episodes]":
         """One by one."""
         times = np.split(self.times, np.cumsum(self.rows)[:-1])
         targets = np.split(self.targets, np.cumsum(self.counts)[:-1])
-        return [one_episode(*parts, self.snap) for parts in zip(times, targets, self.names, strict=True)]
+        parts = zip(times, targets, self.names, strict=True)
+        return [one_episode(*each, self.snap, self.max_gap) for each in parts]
 
     @cached_property
     def begins(self) -> np.ndarray:
         """The first row of each (N)."""
         return np.cumsum(self.rows) - self.rows
+
+    def of_rows(self, kept: np.ndarray) -> "Episodes":
+        """Those with these rows (S) alone."""
+        rows = np.add.reduceat(kept, self.begins, dtype=np.int64)
+        if not rows.all():
+            where = self.names[int(np.argmin(rows))]
+            raise Refused(where, "no row whose 'valid' is 1", "at least one sample with data")
+        return replace(self, times=self.times[kept], rows=rows, _taken={})
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -184,13 +194,21 @@ class Episodes:
         before, after = self.around
         return lost[before] | lost[after] & (self.targets != self.times[before])
 
-    def empty(self, max_gap: int | None) -> np.ndarray | None:
-        """Which targets lie strictly between two samples further apart than max_gap (nanoseconds); None where none does."""
-        if max_gap is None:
+    @property
+    def empty(self) -> np.ndarray | None:
+        """Which targets lie strictly between two samples further apart than max_gap; None where none does."""
+        if self.max_gap is None:
             return None
         before, after = self.around
-        found = self.times[after] - self.times[before] > max_gap
+        found = self.times[after] - self.times[before] > self.max_gap
         return found if found.any() else None
+
+    @property
+    def without_events(self) -> np.ndarray:
+        """Which targets have no sample since the target before. The first one has all before it, the last one all after it."""
+        counts, found = self.counts[self.counts > 0], np.diff(self.taken("previous"), prepend=-1) == 0
+        found[np.cumsum(counts) - counts] = found[np.cumsum(counts) - 1] = False
+        return found
 
     def taken(self, mode: str) -> np.ndarray:
         """The row that each target takes: previous, next, the nearest (of two equally near the earlier), or final, where the
@@ -218,8 +236,10 @@ def shared(clocks: list[np.ndarray]) -> np.ndarray | None:
     return np.unique(np.append(most[(most > first) & (most < last)], [first, last])) if first <= last else None
 
 
-def one_episode(times: np.ndarray, targets: np.ndarray, name: str, snap: float = 0.0) -> Episodes:
-    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name], snap)
+def one_episode(
+    times: np.ndarray, targets: np.ndarray, name: str, snap: float = 0.0, max_gap: int | None = None
+) -> Episodes:
+    return Episodes(times, targets, np.array([times.size]), np.array([targets.size]), [name], snap, max_gap)
 
 
 def frames(first: np.ndarray, rows: np.ndarray, fps: Fraction) -> np.ndarray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import tmaops
 from tmaops.dataset.clock import Episodes
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.rules import INTERVAL, MASK, Rule, Rules, compute
+from tmaops.dataset.rules import BACK, INTERVAL, MASK, Rule, Rules, compute
 from tmaops.dataset.tables import flat, one, real_numbers, shape_of
 
 ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
@@ -55,6 +55,7 @@ def _on_gpu(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
             source_offsets=asked["offsets"],
             target_offsets=asked["target_offsets"],
             duplicates="last",
+            max_gap=episodes.max_gap,
         )
         parts = np.split(result.cpu().numpy(), np.cumsum([numbers[name].shape[1] for name in names])[:-1], axis=1)
         made |= dict(zip(names, parts, strict=True))
@@ -108,13 +109,16 @@ def _computed(
             missing |= dict.fromkeys(names, np.zeros(episodes.targets.size, bool) if over else episodes.beside(null))
     nothing = pa.nulls(episodes.targets.size)
     made = {name: nothing.cast(columns[name].type) for name, values in numbers.items() if values is None}
+    gaps = episodes.empty
     whole = {name: values for name, values in numbers.items() if values is not None}
     for name, values in compute_columns(whole, rules, episodes, device).items():
-        own = empty
+        gone = empty
+        if empty is not None and all(part.mode in BACK for part in rules[name].parts):  # what was before stays
+            gone = None if gaps is None else gaps & episodes.without_events
         if name in missing:
-            own = missing[name] | np.isnan(values).any(axis=1)
-            own = own if empty is None else own | empty
-        made[name] = like(values, columns[name].type, own, shape_of(columns[name]))
+            lost = missing[name] | np.isnan(values).any(axis=1)
+            gone = lost if gone is None else lost | gone
+        made[name] = like(values, columns[name].type, gone, shape_of(columns[name]))
     return made
 
 
@@ -130,19 +134,15 @@ def _each_once(column: pa.ChunkedArray | pa.Array, episodes: Episodes) -> pa.Arr
 
 
 def resample_columns(
-    columns: dict[str, pa.ChunkedArray],
-    rules: Rules,
-    episodes: Episodes,
-    max_gap: int | None = None,
-    device: str = "cpu",
+    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, device: str = "cpu"
 ) -> dict[str, pa.ChunkedArray | pa.Array]:
     """Columns by name at the targets of episodes, in the types that they have."""
-    taken, empty = {name: rules[name].taken for name in columns}, episodes.empty(max_gap)
+    taken, empty = {name: rules[name].taken for name in columns}, episodes.empty
     if taken.get(MASK) == MASK:
-        lost = ~np.asarray(one(columns[MASK]).cast(pa.bool_()).fill_null(False))
-        beside, rows = episodes.beside(lost), pa.array(np.arange(lost.size), mask=lost)
-        empty = beside if empty is None else empty | beside
-        columns = {name: column.take(rows) if taken[name] is None else column for name, column in columns.items()}
+        kept = np.asarray(one(columns[MASK]).cast(pa.bool_()).fill_null(False))
+        beside = episodes.beside(~kept)
+        episodes, columns = episodes.of_rows(kept), {name: c.filter(pa.array(kept)) for name, c in columns.items()}
+        empty = beside if (gaps := episodes.empty) is None else gaps | beside
     made = _computed({name: c for name, c in columns.items() if taken[name] is None}, rules, episodes, empty, device)
     for name, column in columns.items():
         if taken[name] == MASK:
@@ -158,27 +158,26 @@ def resample_episodes(
     table: pa.Table,
     episodes: Episodes,
     rules: Rules,
-    max_gap: int | None = None,
     device: str = "cpu",
     made: dict[str, pa.Array | pa.ChunkedArray] | None = None,
     schema: pa.Schema | None = None,
 ) -> pa.Table:
     """The rows of episodes at their targets: same columns, order, types and metadata, or those of `schema`.
 
-    max_gap: nanoseconds; targets strictly between two rows further apart have no data, which is null. The fields of a struct
+    Targets strictly between two rows further apart than episodes.max_gap have no data, which is null. The fields of a struct
     are columns with names of their own ("observation.state"); a struct that is null is taken as `previous`. made: columns and
     fields that are not resampled, at the targets: those of times and episodes.
     """
     leaves, schema = flat(table), schema or table.schema
     columns = {name: leaves.column(name) for name in leaves.column_names if name not in (made or {})}
     try:
-        found = resample_columns(columns, rules, episodes, max_gap, device) | (made or {})
+        found = resample_columns(columns, rules, episodes, device) | (made or {})
     except Refused:
         for first, own in zip(episodes.begins.tolist(), episodes.each(), strict=True) if episodes.names[1:] else ():
             part = {name: column.slice(first, own.times.size) for name, column in columns.items()}
-            resample_columns(part, rules, own, max_gap, device)  # one by one, so that the message names the episode
+            resample_columns(part, rules, own, device)  # one by one, so that the message names the episode
         raise
-    empty = episodes.empty(max_gap)
+    empty = episodes.empty
 
     def rebuilt(name: str, kind: pa.DataType, column: pa.ChunkedArray | None) -> pa.ChunkedArray | pa.Array:
         if name in found:

@@ -149,7 +149,7 @@ class Plan:
         if self.decided is not None:
             samples, targets = self.counts.get("", (0, 0))
             shares = self.shares or dict.fromkeys(self.columns, targets / max(samples, 1))
-            self.warnings += self.decided.too_fast(shares)
+            self.warnings += self.decided.too_fast(shares, float(clock.rate(options.hz)))
         if options.strict and self.warnings:
             raise Refused("strict", f"a warning: {self.warnings[0]}", "no warnings")
 

@@ -89,7 +89,7 @@ class Options:
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
         self.device = _device(self.device)
 
-    def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str]) -> clock.Episodes:
+    def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str], stream: str = ".") -> clock.Episodes:
         """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
         if not rows.all():
             raise Refused(names[int(np.argmin(rows))], "no rows", "at least one row")
@@ -102,7 +102,8 @@ class Options:
             if error.got != "no target":
                 raise Refused(error.where.lstrip("-"), error.got, f"{error.needed} ({error.mend})") from error
             return clock.Episodes(times, times[:0], rows, np.zeros_like(rows), names)
-        return clock.Episodes(times, made.arrays[0].values, rows, np.diff(made.offsets), names, self.snap)
+        own = made.arrays[0].values, rows, np.diff(made.offsets), names, self.snap, self.max_gap_ns(stream)
+        return clock.Episodes(times, *own)
 
     @property
     def rate(self) -> int | float:

@@ -127,7 +127,7 @@ def look(file: pq.ParquetFile, options: Options) -> tuple[Layout, Decided]:
         begins = runs_of(first.column(layout.episode), f"column '{layout.episode}'").first
     elif layout.first_flags:
         note = f"episodes: begin where '{layout.first_flags}' is true"
-    decided, said = _decide(first, known, np.append(begins, first.num_rows), layout, options, file.schema_arrow)
+    decided, said = decide_of_table(first, known, np.append(begins, first.num_rows), layout, options, file.schema_arrow)
     alone = not (layout.lists or layout.episode or layout.first_flags)
     if layout.time and alone and not options.sort and options.duplicates == "error":
         _check_one_episode(first, layout)
@@ -151,7 +151,7 @@ def _check_one_episode(first: pa.Table, layout: Layout) -> None:
             raise Refused("timestamps", got, mends)
 
 
-def _decide(
+def decide_of_table(
     first: pa.Table, known: list[Known], offsets: np.ndarray, layout: Layout, options: Options, schema: pa.Schema
 ) -> tuple[Decided, str]:
     """The rules of columns by these rows. Sets what the layout says of times, and returns a note about them."""
@@ -213,9 +213,8 @@ class Resampler:
         times, order, _ = self.layout.in_order(steps, counts, runs.labels, self.options)
         steps = steps if order is None else steps.take(pa.array(order))
         episodes = self.options.episodes(times, counts, runs.labels)
-        counted, options = self.counted(runs, steps, episodes), self.options
-        given = (self.rules, options.max_gap_ns(), options.device, counted, self.schema)
-        made = resample_episodes(steps, episodes, *given)
+        counted = self.counted(runs, steps, episodes)
+        made = resample_episodes(steps, episodes, self.rules, self.options.device, counted, self.schema)
         self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
         return self.layout.with_steps(rows, made)
 
@@ -305,7 +304,7 @@ class ParquetTables(Format):
             times, _, odd = layout.in_order(steps, counts, runs.labels, options)
             episodes = options.episodes(times, counts, runs.labels)
             stiff = next((name for name in layout.data(schema.names) if not schema.field(name).nullable), None)
-            if stiff is not None and episodes.empty(options.max_gap_ns()) is not None:
+            if stiff is not None and episodes.empty is not None:
                 needed = "a larger --max-gap, or a column that can be null"
                 raise Refused(f"{episodes.names[0]}: column '{stiff}'", "a gap, and a column without nulls", needed)
         except Refused as error:

@@ -125,17 +125,12 @@ class Recordings(Format):
                 taken = pa.array(one_episode(times, targets, where).taken("previous"))
                 made |= {name: data.take(taken) for name, data in stream.columns.items()}
                 continue
-            last = np.append(times[1:] != times[:-1], True)  # of those with one time the last that was recorded
-            columns = {
-                name: pa.chunked_array([data if last.all() else data.filter(pa.array(last))])
-                for name, data in stream.columns.items()
-            }
+            columns = {name: pa.chunked_array([data]) for name, data in stream.columns.items()}
             for name in columns.keys() & unit.task["real"].keys():
                 count = unit.task["real"][name]
                 columns[name] = columns[name].cast(pa.list_(pa.float64(), count) if count else pa.float64())
-            episode = one_episode(times[last], targets, where, options.snap)
-            max_gap = options.max_gap_ns(stream.topic)
-            made |= resample_columns(columns, rules, episode, max_gap, options.device)
+            episode = one_episode(times, targets, where, options.snap, options.max_gap_ns(stream.topic))
+            made |= resample_columns(columns, rules, episode, options.device)
         write_table(pa.table(made), target)
         return {"episodes": 1, "rows_read": rows, "rows_written": targets.size}
 
@@ -182,9 +177,8 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         twice = next(name for name in names if names.count(name) > 1)
         raise Refused(where, f"two columns of the name '{twice}'", "--topics without one of their topics")
     clocks = [stream for stream in recording.streams if not stream.latched]
-    late = {stream.label: options.latency_ns(stream.topic) for stream in clocks}
-    begins = {stream.label: int(stream.times[0]) - late[stream.label] for stream in clocks}
-    ends = {stream.label: int(stream.times[-1]) - late[stream.label] for stream in clocks}
+    taken = {stream.label: stream.times - options.latency_ns(stream.topic) for stream in clocks}
+    begins, ends = ({label: int(times[at]) for label, times in taken.items()} for at in (0, -1))
     if not clocks:
         counts = [f"{sum(map(len, topic.recorded))} of {topic.name}" for topic in recording.topics.values()]
         why = "; ".join(note for note in recording.notes if note.startswith("left out")) or ", ".join(counts)
@@ -200,10 +194,12 @@ def _targets(recording: Recording, options: Options, where: str) -> tuple[np.nda
         apart = f"{earliest} ends {(first - last) / 1e9:.6g} s before {latest} begins"
         needed = f"topics of one clock: --time record, or --topics=-{earliest}"
         raise Refused(where, f"topics that do not overlap in time: {apart}", needed)
-    times = clock.shared([stream.times - late[stream.label] for stream in clocks])
+    times = clock.shared([*taken.values()])
     try:
         targets = options.episodes(times, np.array([times.size]), [where]).targets
     except Refused as error:
+        if not error.where.startswith(where):  # an option that no recording can have
+            raise
         needed = f"{error.needed}, --time record, or --topics without one whose times are odd"
         raise Refused(where, f"{error.got} from {first} to {last} ns", needed) from error
     spans, warnings = {label: ends[label] - begins[label] for label in begins}, []

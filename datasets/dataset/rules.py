@@ -27,7 +27,8 @@ MOST_CHANNELS = 4096  # as the library has it: longer rows are images and scans
 ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")
 
 #: Modes over the interval of a target.
-INTERVAL = ("mean", "sum", "min", "max", "any", "count", "lowpass")
+BACK = ("sum", "min", "max", "any", "count")  # which look back to the target before
+INTERVAL = (*BACK, "mean", "lowpass")
 
 #: Why the library takes rows as they are.
 WHOLE = {"integers", "booleans", "elements of another type", "text", "times"}
@@ -140,22 +141,31 @@ class Decided(NamedTuple):
     known: list[Known]
     offsets: Iterable[int] | None
 
-    def too_fast(self, shares: dict[str, float]) -> list[str]:
-        """Warnings of what fewer targets than samples cannot hold. shares: targets per sample of each column."""
-        said = []
+    def too_fast(self, shares: dict[str, float], hz: float) -> list[str]:
+        """Warnings of what fewer targets than samples cannot hold. shares: targets per sample of each column; hz: per second."""
+        said, names = [], (self.time["name"], self.time.get("second_name"))
+        times = [_given(each, 0) for each in self.known if each.name in names]
         for share in sorted({share for share in shares.values() if share > 0}):
             real = [each for each in self.known if each.channels and shares.get(each.name) == share]
-            real = [each for each in real if each.values is not None and self.rules[each.name].taken is None]
+            real = [each for each in real if each.values is not None and each.name not in names]
+            real = [each for each in real if self.rules[each.name].taken in (None, *PICKED)]
             if not real:
                 continue
-            place = {each.name: f"c{i}" for i, each in enumerate(real)}
+            place = {each.name: f"column {i}" for i, each in enumerate(real)}
             columns = [_recording.column(place[each.name], each.values) for each in real]
-            columns.append(_recording.column("time", np.arange(len(real[0].values), dtype=np.float64)))
+            counted = [_recording.column("time", np.arange(len(real[0].values), dtype=np.float64))]
+            asked = {"hz": hz, "time_unit": self.time["unit"]} if times else {"hz": share}
+            asked |= {
+                "time": names[0] if times else "time",
+                "offsets": self.offsets,
+                "sort": True,
+                "duplicates": "last",
+            }
             modes = self.rules.spoken(place, {each.name: each.channels for each in real})
-            found = _recording.Rules(columns, mode=modes, time="time", offsets=self.offsets, hz=share)
+            found = _recording.Rules([*columns, *(times or counted)], mode=modes, **asked)
             for note in found.warnings:
                 if note.id == "faster_than_targets":
-                    text = re.sub(r"\bc(\d+)(?=[\[ =,])", lambda match: real[int(match[1])].name, note.text)
+                    text = re.sub(r"\bcolumn (\d+)(?=[\[ =,])", lambda match: real[int(match[1])].name, note.text)
                     said.append(f"{text} [{note.id}]")
         return said
 
@@ -380,6 +390,7 @@ def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
         _decided[key] = _recording.Rules(one, mode=modes, time="time", time_unit="ns", duplicates="last")
     for name, values in numbers.items():
         _look_for_jumps(name, values, rules[name], episodes)
-    result = _decided[key].resample(columns, **episodes.asked)
+    max_gap = None if episodes.max_gap is None else episodes.max_gap / 1e9
+    result = _decided[key].resample(columns, max_gap=max_gap, **episodes.asked)
     found = {each.source: each.values for each in result.arrays}
     return {name: found[i].reshape(episodes.targets.size, -1) for i, name in enumerate(numbers, 1)}

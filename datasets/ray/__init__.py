@@ -7,22 +7,22 @@ ds = tmaops.ray.resample(ray.data.read_parquet("t.parquet"), hz=30, episode_colu
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
-from tmaops.dataset.formats import Unit
+from tmaops.dataset.formats import Plan, Unit
 from tmaops.dataset.job import Report, begin_worker, run_unit
 from tmaops.dataset.job import resample as resample_here
 from tmaops.dataset.options import Options, options_of
-from tmaops.dataset.parquet import Layout, Resampler
+from tmaops.dataset.parquet import Layout, Resampler, decide_of_table
 from tmaops.dataset.places import is_local, place
-from tmaops.dataset.rules import Rules, decide
-from tmaops.dataset.tables import Runs, known_of
+from tmaops.dataset.rules import Rules, jumps
+from tmaops.dataset.tables import FIRST_ROWS, Runs, known_of, runs_of
 
 import ray
 
@@ -61,21 +61,18 @@ def resample_files(source: str | os.PathLike, out: str | os.PathLike, **options:
 class _Episodes:
     """One episode at a time; an actor, so that what it holds (a GPU's context) lives once."""
 
-    def __init__(self, options: Options, time: str, episode: str):
+    def __init__(self, options: Options, layout: Layout, rules: Rules):
         begin_worker()
-        self._options, self._time, self._episode = options, time, episode
-        self._known: tuple[Layout, Rules] | None = None
+        self._resampler = Resampler(layout, options, rules)
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        if self._known is None:
-            known = [each for each in known_of(table) if each.name != self._episode]
-            decided = decide(known, self._options.modes, time=self._time, unit=self._options.time_unit)
-            unit, _ = clock.unit_of(decided.time, table.schema.field(self._time).type)
-            self._known = Layout(self._time, unit, self._episode), decided.rules
-        layout, rules = self._known
-        table = table.sort_by(self._time)
-        run = Runs(table.column(self._episode)[:1].combine_chunks(), np.zeros(1, int), np.array([table.num_rows]))
-        return Resampler(layout, self._options, rules)(run, table)
+        name = table.column(self._resampler.layout.episode)[:1].combine_chunks()
+        made = self._resampler(Runs(name, np.zeros(1, int), np.array([table.num_rows])), table)
+        for said in jumps.values():
+            if self._resampler.options.strict:
+                raise Refused("strict", f"a warning: {said}", "no warnings")
+            warnings.warn(said, stacklevel=1)
+        return made
 
 
 def resample(
@@ -83,25 +80,32 @@ def resample(
     *,
     hz: str | int | float,
     episode_column: str,
-    time_column: str = "timestamp",
-    time_unit: str | None = None,
-    modes: dict[str, str] | None = None,
-    max_gap: float | None = None,
     concurrency: int | tuple[int, int] | None = None,
     num_gpus: float = 0,
+    **options: Any,
 ) -> ray.data.Dataset:
     """A Ray Dataset whose rows are samples, with every episode at first timestamp + i / hz.
 
-    Rows are grouped by `episode_column` (a shuffle) and sorted by time. Options as in tmaops.dataset.resample().
+    Rows are grouped by `episode_column` (a shuffle) and sorted by time. Options as in tmaops.dataset.resample() for tables.
+    The rules are decided here, once, by the first rows of the data set; what looks wrong with them is a Python warning.
     concurrency: actors, or (fewest, most). num_gpus: of each actor, which then resamples there; 0 stays on the CPU.
     """
-    options = options_of(
-        hz, modes=modes, max_gap=max_gap, episode_column=episode_column, time_column=time_column, time_unit=time_unit
-    )
-    options.device = "cuda" if num_gpus else "cpu"  # of the actors: this machine may have none
+    asked = options_of(hz, **options, episode_column=episode_column, sort=True)
+    layout, plan = Layout(episode=episode_column), Plan()
+    first = dataset.take_batch(FIRST_ROWS, batch_format="pyarrow").sort_by(episode_column)
+    runs = runs_of(first.column(episode_column), f"column '{episode_column}'")
+    known = [each for each in known_of(first) if each.name != episode_column]
+    decided, _ = decide_of_table(first, known, np.append(runs.first, first.num_rows), layout, asked, first.schema)
+    times, _, _ = layout.in_order(first, runs.rows, runs.labels, asked)
+    plan.add(decided)
+    plan.count("", times.size, asked.episodes(times, runs.rows, runs.labels).targets.size)
+    plan.check(asked)
+    for text in plan.warnings:
+        warnings.warn(text, stacklevel=2)
+    asked.device = "cuda" if num_gpus else "cpu"  # of the actors: this machine may have none
     return dataset.groupby(episode_column).map_groups(
         _Episodes,
-        fn_constructor_args=(options, time_column, episode_column),
+        fn_constructor_args=(asked, layout, decided.rules),
         batch_format="pyarrow",
         concurrency=concurrency or 1,
         num_gpus=num_gpus or None,

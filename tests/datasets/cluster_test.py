@@ -9,7 +9,7 @@ import pytest
 import tmaops.dataset
 from lerobot_test import digests
 from stopped import hold, wait_for_files
-from tmaops.dataset import example
+from tmaops.dataset import Refused, example
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +63,26 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
 
     rng = np.random.default_rng(4)
     times = np.concatenate([np.cumsum(rng.uniform(0.005, 0.02, 80)) for _ in range(5)])
-    table = pa.table({"timestamp": times, "x": np.sin(times), "episode": np.repeat(np.arange(5), 80)})
+    episode = np.repeat(np.arange(5), 80)
+    yaw = (times * (episode == 3) * 9 + 2) % (2 * np.pi) - np.pi  # jumps in one of them alone
+    table = pa.table({"timestamp": times, "x": np.sin(200 * times), "yaw": yaw, "episode": episode})
     pq.write_table(table, tmp_path / "in.parquet")
-    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "one.parquet", hz=50, workers=1)
+    options = {"hz": 50, "start": 0.1, "snap": 1e-3, "offset": 0.05, "max_gap": 0.0195, "mode": {"x": "nearest"}}
+    report = tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "one.parquet", workers=1, **options)
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        ds = tmaops.ray.resample(ray.data.read_parquet(str(tmp_path / "in.parquet")), hz=50, episode_column="episode")
+        source = ray.data.read_parquet(str(tmp_path / "in.parquet"))
+        with pytest.warns(UserWarning, match="energy of x is above half") as warned:
+            ds = tmaops.ray.resample(source, episode_column="episode", **options)
+        assert [str(each.message) for each in warned] == report.warnings
+        with pytest.raises(Refused, match="strict.*energy of x"):
+            tmaops.ray.resample(source, episode_column="episode", strict=True, **options)
         rows = ds.to_pandas().sort_values(["episode", "timestamp"]).reset_index(drop=True)
     finally:
         ray.shutdown()
     one = pq.read_table(tmp_path / "one.parquet").to_pandas()
     assert list(rows.columns) == list(one.columns)
-    np.testing.assert_array_equal(rows.to_numpy(), one.to_numpy())
+    np.testing.assert_array_equal(*(each.to_numpy(float, na_value=np.nan) for each in (rows, one)))
 
 
 def test_datatrove_runs_every_share_and_again_only_what_is_missing(source, whole, tmp_path):

@@ -14,7 +14,7 @@ from tmaops.dataset.lerobot import stats_of
 from tmaops.dataset.options import Options
 from tmaops.dataset.rules import Part, Rule, Rules, compute
 
-MODES = ["linear", "cubic", "previous", "next", "nearest", "final"]
+MODES = ["linear", "cubic", "previous", "next", "nearest", "final", "sum", "max"]
 
 
 def grid_of(times, hz):
@@ -25,19 +25,19 @@ def grid_of(times, hz):
     return np.array(found)
 
 
-def episodes_of(random, count, hz):
+def episodes_of(random, count, hz, max_gap=None):
     """Irregular episodes, some of one row and some that begin before the one in front of them."""
     made = []
     for number in range(count):
         rows = int(random.integers(1, 40))
         times = int(random.integers(0, 2 * 10**18)) + np.cumsum(random.integers(1, 10**8, rows))
-        made.append(one_episode(times, grid_of(times, hz), f"episode {number}"))
+        made.append(one_episode(times, grid_of(times, hz), f"episode {number}", max_gap=max_gap))
     return made
 
 
 def together_of(episodes):
     parts = [np.concatenate([getattr(e, name) for e in episodes]) for name in ("times", "targets", "rows", "counts")]
-    return Episodes(*parts, [e.names[0] for e in episodes])
+    return Episodes(*parts, [e.names[0] for e in episodes], max_gap=episodes[0].max_gap)
 
 
 def rows_of(random, episodes):
@@ -65,15 +65,15 @@ def rules_of(modes, quaternion):
 @pytest.mark.parametrize("seed", range(6))
 def test_episodes_together_are_as_one_by_one(seed, max_gap):
     random = np.random.default_rng(seed)
-    episodes = episodes_of(random, 12, 37)
+    episodes = episodes_of(random, 12, 37, max_gap)
     table = rows_of(random, episodes)
     modes = {mode: mode for mode in MODES} | {"holes": "linear", "label": "previous", "arm.angle": "linear"}
     rules = rules_of(modes | {"arm.count": "previous"}, "pose")
 
-    together = resample_episodes(table, together_of(episodes), rules, max_gap)
+    together = resample_episodes(table, together_of(episodes), rules)
     first, parts = 0, []
     for episode in episodes:
-        parts.append(resample_episodes(table.slice(first, episode.times.size), episode, rules, max_gap))
+        parts.append(resample_episodes(table.slice(first, episode.times.size), episode, rules))
         first += episode.times.size
     assert together.schema == table.schema
     alone = pa.concat_tables(parts)

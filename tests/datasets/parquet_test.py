@@ -277,6 +277,27 @@ def test_over_an_interval_a_null_reaches_what_nan_reaches(mode, hz, tmp_path):
     np.testing.assert_array_equal(pq.read_table(tmp_path / "out.parquet")["x"].to_numpy(), wanted)
 
 
+@pytest.mark.parametrize("lost", ["gap", "gap at the end", "mask"])
+def test_events_before_a_gap_or_a_mask_stay_as_in_one_recording(lost, tmp_path):
+    times, rows = np.arange(60) * 0.02, np.arange(60)
+    last = 58 if lost == "gap at the end" else 30
+    columns = {"timestamp": times + (rows > last) * 0.5 * (lost != "mask"), "x": np.sin(times * 9), "hits": rows % 4}
+    columns |= {"reward": np.ones(60), "done": rows == last, "best": np.cos(times * 5)}
+    if lost == "mask":
+        columns["valid"] = (rows < 31) | (rows > 45)
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    asked = {"hz": 13, "max_gap": 0.1, "mode": {"x": "cubic", "hits": "sum", "best": "max"}}
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", workers=1, **asked)
+    made, wanted = pq.read_table(tmp_path / "out.parquet"), tmaops.resample(columns, **asked)
+    assert made["x"].is_null().to_pylist() == (~wanted["valid"]).tolist() and made["x"].null_count > 2
+    for name in ("x", "reward", "best"):
+        np.testing.assert_array_equal(np.array(made[name].to_pylist(), float), wanted[name])
+    for name in ("hits", "done"):
+        np.testing.assert_array_equal(made[name].cast(pa.int64()).fill_null(0), wanted[name].astype(int))
+    assert sum(made["done"].drop_null().to_pylist()) == wanted["done"].sum() > 0
+    assert sum(made["reward"].drop_null().to_pylist()) == pytest.approx(60 - 15 * (lost == "mask"))
+
+
 def test_options_have_the_names_of_one_recording_too(tmp_path):
     path, made = tmp_path / "in.parquet", []
     columns = {"when": np.tile(np.arange(9) / 20, 2), "run": np.repeat(["a", "b"], 9), "x": np.arange(18.0)}

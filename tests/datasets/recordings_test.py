@@ -341,6 +341,12 @@ def test_a_topic_that_cuts_the_span_is_named(tmp_path):
     assert table.num_rows == 200 and not report.warnings
 
 
+def test_an_option_that_no_recording_can_have_is_refused_as_such(tmp_path):
+    recorded.write_mcap(tmp_path / "in.mcap", ramp())
+    with pytest.raises(Refused, match="^start: got 'nan'; needed seconds of the recording's clock.*"):
+        resampled(tmp_path / "in.mcap", tmp_path, start="nan")
+
+
 def test_topics_are_chosen_by_name_and_pattern(tmp_path, capsys):
     rows = ramp(topic="/a/x") + ramp(topic="/a/y") + ramp(topic="/b")
     source = str(recorded.write_mcap(tmp_path / "in.mcap", rows))
@@ -397,6 +403,8 @@ def test_a_repeated_stamp_costs_one_message(tmp_path):
     report, table = resampled(recorded.write_mcap(tmp_path / "in.mcap", rows), tmp_path)
     assert table.num_rows == 100 and numbers(table, "/joint_states.position.a")[50] == 7
     assert any("1 messages of /joint_states repeat a time" in warning for warning in report.warnings)
+    modes = {"/joint_states.position.a": "count"}
+    assert sum(numbers(resampled(tmp_path / "in.mcap", tmp_path, "b.parquet", modes=modes)[1], [*modes][0])) == 101
 
 
 @pytest.mark.parametrize("kind", ["mcap", "unchunked mcap", "bag", "bag without index", "db3"])

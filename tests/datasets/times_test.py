@@ -280,6 +280,17 @@ def test_what_the_new_rate_cannot_hold_is_said_with_the_mode_that_removes_it(tmp
     assert [warning.split(" is above")[0][-14:] for warning in report.warnings] == ["energy of fast"]
 
 
+@pytest.mark.parametrize("modes, order", [({}, 1), ({"x": "nearest"}, 1), ({}, -1)])
+def test_what_the_new_rate_cannot_hold_is_said_in_the_words_of_one_recording(modes, order, tmp_path):
+    times = np.cumsum(np.random.default_rng(3).uniform(0.015, 0.025, 300))
+    columns = {"timestamp": times[::order], "x": (np.sin(100 * times) + np.sin(3 * times))[::order]}
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    _, report = resampled(tmp_path / "in.parquet", hz=20, modes=modes, sort=order < 0)
+    with pytest.warns(UserWarning, match="energy of x is above half") as warned:
+        tmaops.resample(columns, hz=20, mode=modes, sort=order < 0)
+    assert report.warnings == [f"{said.message} [faster_than_targets]".partition(": ")[2] for said in warned]
+
+
 def test_an_array_of_another_length_beside_samples_is_named(tmp_path):
     h5(tmp_path / "in.h5", np.arange(100) / 50, action=np.arange(99.0))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=25, workers=1)
