@@ -30,6 +30,8 @@ def like(
     if not pa.types.is_nested(kind):
         if pa.types.is_decimal(kind):
             return pa.array(np.round(numbers[:, 0], kind.scale), mask=missing, from_pandas=True).cast(kind)
+        if numbers.dtype.kind == "f" and not pa.types.is_floating(kind):  # of whole numbers and flags with nulls
+            numbers = np.nan_to_num(numbers).astype(kind.to_pandas_dtype())
         return pa.array(numbers[:, 0], type=kind, mask=missing)
     size, *rest = shape or numbers.shape[1:]
     values = like(numbers.reshape(len(numbers) * size, -1), kind.value_type, None, tuple(rest))
@@ -83,6 +85,8 @@ def _numbers(column: pa.ChunkedArray, rule: Rule, null: np.ndarray, where: str) 
     """A column of numbers as (S, channels); where there are none NaN, and of a quaternion what has a norm."""
     made = real_numbers(column, where)
     if null.any():
+        if pa.types.is_integer(column.type) and any(part.mode == "sum" for part in rule.parts):
+            raise Refused(where, "nulls in whole numbers that are summed up", "a number in every row, or real numbers")
         made = made.copy()
         made[null] = 1 if any(part.mode == "slerp" for part in rule.parts) else np.nan
     return made

@@ -266,7 +266,7 @@ def _create(group: h5py.Group, path: str, like: h5py.Dataset, rows: int, kind: n
     more = {}
     if like.chunks is not None and rows:
         more = {"compression": like.compression, "compression_opts": like.compression_opts, "shuffle": like.shuffle}
-        more["chunks"] = (min(like.chunks[0], rows), *like.chunks[1:])
+        more |= {"chunks": (min(like.chunks[0], rows), *like.chunks[1:]), "fletcher32": like.fletcher32}
     made = group.create_dataset(path, shape=(rows, *like.shape[1:]), dtype=kind, **more)
     made.attrs.update(like.attrs)
     return made

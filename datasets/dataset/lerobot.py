@@ -311,12 +311,8 @@ def statistics(columns: np.ndarray, rows: np.ndarray, quantiles: dict[str, float
             wide -= np.repeat(mean[own], rows)
             np.square(wide, out=wide)
             std[own] = np.sqrt(np.add.reduceat(np.where(missing, 0, wide) if some else wide, begins) / count)
-    values = {
-        "min": np.fmin.reduceat(columns, begins, axis=1),
-        "max": np.fmax.reduceat(columns, begins, axis=1),
-        "mean": mean,
-        "std": std,
-    }
+    least, most = (bound.reduceat(columns, begins, axis=1) for bound in (np.fmin, np.fmax))
+    values = {"min": least, "max": most, "mean": mean, "std": std}
     values |= {key: np.empty_like(mean) for key in quantiles}
     for episode, part in enumerate(np.split(columns, begins[1:], axis=1) if quantiles else ()):
         ordered = np.sort(part, axis=1).astype(np.float64)
@@ -363,12 +359,8 @@ def pooled(stats: dict[str, np.ndarray]) -> dict[str, list]:
     total = int(stats["count"].sum())
     weight = (stats["count"] / total).reshape(-1, *[1] * (stats["mean"].ndim - 1))
     mean = (stats["mean"] * weight).sum(axis=0)
-    result = {
-        "min": stats["min"].min(axis=0),
-        "max": stats["max"].max(axis=0),
-        "mean": mean,
-        "std": np.sqrt(((stats["std"] ** 2 + (stats["mean"] - mean) ** 2) * weight).sum(axis=0)),
-    }
+    std = np.sqrt(((stats["std"] ** 2 + (stats["mean"] - mean) ** 2) * weight).sum(axis=0))
+    result = {"min": stats["min"].min(axis=0), "max": stats["max"].max(axis=0), "mean": mean, "std": std}
     result |= {key: (values * weight).sum(axis=0) for key, values in stats.items() if QUANTILES.fullmatch(key)}
     return {key: value.tolist() for key, value in result.items()} | {"count": [total]}
 

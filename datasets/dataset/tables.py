@@ -325,7 +325,7 @@ def _rows(numbers: np.ndarray, column: pa.Array) -> np.ndarray:
     rows = len(column) - column.null_count
     if not column.null_count or not rows:
         return numbers.reshape(len(column), -1)
-    made = np.full((len(column), numbers.size // rows), np.nan, numbers.dtype)
+    made = np.full((len(column), numbers.size // rows), np.nan, np.result_type(numbers, np.float16))
     made[column.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(rows, -1)
     return made
 

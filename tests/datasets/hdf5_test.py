@@ -30,7 +30,11 @@ def robomimic(path, lengths):
                 "obs/robot0_eef_quat", data=quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
             )
             demo.create_dataset(
-                "obs/image", data=rng.integers(0, 255, (n, 8, 8, 3), np.uint8), compression="gzip", chunks=(1, 8, 8, 3)
+                "obs/image",
+                data=rng.integers(0, 255, (n, 8, 8, 3), np.uint8),
+                compression="gzip",
+                chunks=(1, 8, 8, 3),
+                fletcher32=True,
             )
         file.create_group("mask").create_dataset("train", data=np.array([b"demo_0"]))
 
@@ -55,7 +59,7 @@ def test_robomimic_demonstrations_come_onto_another_rate(tmp_path):
             )
             images = known.previous(was["obs/image"][()], times, targets + 1e-9)
             np.testing.assert_array_equal(now["obs/image"], images)
-            assert now["obs/image"].compression == "gzip"
+            assert now["obs/image"].compression == "gzip" and now["obs/image"].fletcher32
         assert new["data"].attrs["total"] == total
 
 

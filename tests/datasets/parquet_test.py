@@ -298,6 +298,22 @@ def test_events_before_a_gap_or_a_mask_stay_as_in_one_recording(lost, tmp_path):
     assert sum(made["reward"].drop_null().to_pylist()) == pytest.approx(60 - 15 * (lost == "mask"))
 
 
+@pytest.mark.parametrize("name, mode", [("done", "any"), ("success", "any"), ("hits", "max"), ("hits", "count")])
+def test_nulls_behind_the_first_rows_are_no_values_of_flags_and_whole_numbers(name, mode, tmp_path):
+    rows = np.arange(9000)
+    column = np.where(rows == 8500, 1, rows % 7 if name == "hits" else 0)
+    holes = pa.array(column.astype(bool if name == "done" else np.int32), mask=rows == 8600)
+    pq.write_table(pa.table({"timestamp": rows * 0.1, name: holes}), tmp_path / "in.parquet")
+    asked = {"hz": 7, "mode": {name: mode}}
+    tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", workers=1, **asked)
+    made = pq.read_table(tmp_path / "out.parquet")[name]
+    wanted = tmaops.resample({"timestamp": rows * 0.1, name: np.where(rows == 8600, np.nan, column)}, **asked)[name]
+    assert made.type == holes.type and made.null_count == np.isnan(wanted).sum() == (mode != "count")
+    np.testing.assert_array_equal(np.array(made.to_pylist(), float), wanted)
+    with pytest.raises(Refused, match="nulls in whole numbers that are summed|bool"):
+        tmaops.dataset.resample(tmp_path / "in.parquet", tmp_path / "b.parquet", hz=7, mode={name: "sum"}, workers=1)
+
+
 def test_options_have_the_names_of_one_recording_too(tmp_path):
     path, made = tmp_path / "in.parquet", []
     columns = {"when": np.tile(np.arange(9) / 20, 2), "run": np.repeat(["a", "b"], 9), "x": np.arange(18.0)}

@@ -499,6 +499,15 @@ def test_durations_and_dates_of_python_are_times(first, name, kind):
     np.testing.assert_allclose(got["x"][:4], [0, 1 / 3, 2 / 3, 1], atol=1e-8)
 
 
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_a_list_of_dates_of_pandas_comes_back_as_one(zone):
+    pandas = pytest.importorskip("pandas")
+    start = pandas.Timestamp("2026-01-01", tz=zone)
+    dates = [start + pandas.Timedelta(100_000_004 * i, "ns") for i in range(3)]
+    got = tmaops.resample({"timestamp": dates, "x": np.arange(3.0)}, hz=20)["timestamp"]
+    assert len(got) == 5 and got.tolist() == [start + pandas.Timedelta(50 * i, "ms") for i in range(5)]
+
+
 def test_a_dictionary_may_hold_rows_of_several_lengths_and_what_is_no_array():
     given = {"t": np.arange(4.0), "x": np.arange(4.0), "detections": [[1.0], [], [2.0, 3.0], [4.0]], "note": None}
     got = tmaops.resample(given, hz=2)

@@ -129,7 +129,8 @@ Preamble find_preamble(std::string_view text) {
     };
     end_above(lines, std::ref(below), found);
   }
-  return found.lines == 0 ? Preamble{} : found;
+  if (found.lines != 0) return found;
+  return text.starts_with("sep=") && lines[0].size() == 5 ? Preamble{"Excel", 1, text[4]} : Preamble{};
 }
 
 }  // namespace tmaops::io

@@ -18,7 +18,7 @@ struct Preamble {
 };
 
 /// Recognises the files of OptiTrack Motive (csv), Xsens MT Manager (txt), Movella DOT (csv) and OpenSim (mot, sto,
-/// trc).
+/// trc), and the line `sep=;` of Excel.
 Preamble find_preamble(std::string_view text);
 
 }  // namespace tmaops::io
