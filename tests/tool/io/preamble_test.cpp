@@ -104,7 +104,7 @@ TEST_F(PreambleTest, coordinates_of_opensim_have_the_names_of_their_markers) {
 }
 
 TEST_F(PreambleTest, a_line_of_excel_says_the_delimiter) {
-  for (const char* text : {"sep=;\r\nt;x\r\n0;1,5\r\n0,5;2,5\r\n", "sep=,\n\"t\",\"x\"\n0,1.5\n0.5,2.5\n"}) {
+  for (const char* text : {"sep=;\r\nt;x\r\n0;1.5\r\n0.5;2.5\r\n", "sep=,\n\"t\",\"x\"\n0,1.5\n0.5,2.5\n"}) {
     const Recording recording = read("excel.csv", text);
     EXPECT_EQ(recording.times, (std::vector<std::int64_t>{0, 500'000'000})) << text;
     EXPECT_EQ(element_f64(recording.columns.at(0).data, 1), 2.5) << text;
