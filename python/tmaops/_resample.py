@@ -122,6 +122,7 @@ def _problem(name: str, given: Given, address: int | None) -> _Problem:
         uniform = UniformGrid(_time(where, start, whole), _time(where, period, whole), int(count))
     if given.get("max_gap") is not None:
         given["max_gap"] = _time(f"{name}: max_gap", given["max_gap"], whole)
+    given["outside"] = given["outside"] or "hold"
     options, tensors = _OPTIONS.of(name, given, address)
     groups = given.get("groups")
     if groups is not None:
@@ -177,7 +178,7 @@ def resample(
     grid: tuple[Moment, Moment, int] | None = None,
     interpolation: Interpolation = "linear",
     groups: Sequence[tuple[int, int, Interpolation]] | None = None,
-    outside: Outside = "hold",
+    outside: Outside | None = None,
     duplicates: Duplicates = "error",
     max_gap: Moment | None = None,
     source_offsets: Sequence[int] | ArrayLike | None = None,
@@ -204,7 +205,7 @@ def resample(
             also over the interval of a target: "mean" (by time), "sum", "min", "max", "any", "count" (of values that are not
             NaN), or "lowpass" (a windowed sinc, cut off at half the rate of the targets). docs/resample.md has the intervals.
         groups: instead, (first channel, number of channels, interpolation) for runs of channels that cover all in order.
-        outside: targets before the first or after the last sample: "hold" that sample, "nan", "extrapolate", or "error".
+        outside: targets before the first or after the last sample: "hold" that sample (default), "nan", "extrapolate", or "error".
         duplicates: two samples at one time are an "error", or a step where the "last" wins.
         max_gap: samples further apart than this have nothing between them (NaN); in the unit of the times.
         source_offsets, target_offsets: B + 1 offsets of packed trajectories, from 0 to the number of rows. An i64 array on the
@@ -230,8 +231,7 @@ def resample(
         if is_recording(values):
             if source_times is not None:
                 columns["times"] = source_times
-            named = {"outside": (outside, "hold"), "duplicates": (duplicates, "error"), "max_gap": (max_gap, None)}
-            columns.update({name: given for name, (given, default) in named.items() if given != default})
+            columns.update(outside=outside, duplicates=duplicates, max_gap=max_gap)
             return resample_columns(values, **columns)  # type: ignore[arg-type]
     if given.pop("columns"):
         raise TypeError(f"resample() of an array got an unexpected keyword argument {next(iter(columns))!r}")

@@ -142,15 +142,11 @@ def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, An
 
     named = options | _columns.targets_of(options.get("times"), options.get("like")) | {"time": sources[0].time}
     given, starts = sources[0].given, numpy.zeros(len(sources) + 1, dtype="int64")
+    has_rows = [each.shape[:1] == given[time].shape[:1] for each in given]
     if len(sources) > 1:
         numpy.cumsum([source.given[time].shape[0] for source in sources], out=starts[1:])
-        count = given[time].shape[0]
-        given = [
-            _recording.packed([source.given[i] for source in sources])
-            if each.shape and each.shape[0] == count
-            else each
-            for i, each in enumerate(given)
-        ]
+        together = [[source.given[i] for source in sources] for i in range(len(given))]
+        given = [_recording.packed(each) if own else each[0] for each, own in zip(together, has_rows, strict=True)]
         named["offsets"] = starts
     result = _recording.resample(given, **named)
     _columns.say(result, stacklevel=5)
@@ -159,11 +155,12 @@ def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, An
         items = [_Item(result.offsets[-1], {}, {})]
     total = result.offsets[-1]
     for made in result.arrays:
-        per_row = made.values.ndim > 0 and len(made.values) == total and made.kind != ""
+        per_row = len(made.values) == total if made.source < 0 else has_rows[made.source]
         for b, (item, source) in enumerate(zip(items, sources, strict=True)):
             back = source.new if made.source < 0 else source.restore[made.source]
-            if not per_row:
-                item.others[made.name] = back(made.values)
+            if not per_row:  # each recording has its own
+                own = made if made.source < 0 else source.given[made.source]
+                item.others[made.name] = back(numpy.arange(*own.shape or (0,)) if own.values is None else own.values)
                 continue
             begin = result.offsets[b] if len(items) == len(result.offsets) - 1 else 0
             values = made.values[begin : begin + item.length]

@@ -312,6 +312,32 @@ class Aligned(Episodes):
         return tmaops.resample(found["observation.state"][None], found["timestamp"], np.array([0.1, 0.2]))
 
 
+def test_what_has_no_rows_stays_that_of_each_recording_of_a_batch():
+    """Also where its length is the number of rows of all."""
+    recordings = [
+        {
+            "t": np.arange(6) / 10,
+            "x": np.arange(6.0),
+            "task": f"task {i}",
+            "scale": np.array(i),
+            "camera": np.ones(9) * i,
+        }
+        for i in range(3)
+    ]
+    with pytest.warns(UserWarning, match="'camera' stays as it is"):
+        got = tmaops.data.Resample(hz=5)(recordings)
+    assert np.asarray(got["x"]).shape == (3, 3)
+    for name in ("task", "scale", "camera"):
+        for own, recording in zip(got[name], recordings, strict=True):
+            np.testing.assert_array_equal(own, recording[name])
+
+
+def test_an_option_of_the_operator_holds_for_recordings_too():
+    recording, times = {"t": np.arange(3.0), "x": np.arange(3.0)}, np.array([-1.0, 0.5, 5.0])
+    assert tmaops.resample(recording, times=times, outside="hold")["x"].tolist() == [0, 0.5, 2]
+    assert np.isnan(tmaops.resample(recording, times=times)["x"]).tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_workers_of_a_data_loader_call_the_tool_and_the_library(start):
