@@ -35,6 +35,16 @@ function(tmaops_compile_together target group)
   endif()
 endfunction()
 
+# The C++ sources of a wing's library, or for a wheel the same object of the build that it takes objects from.
+function(tmaops_taken_sources target group)
+  set(sources ${ARGN})
+  if(TMAOPS_WHEEL AND TMAOPS_OBJECTS_FROM)
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    set(sources ${TMAOPS_OBJECTS_FROM}/${folder}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx.o)
+  endif()
+  set(${group}_sources ${sources} PARENT_SCOPE)
+endfunction()
+
 # -O3 of the release build is for what is measured. On the rest it takes up to twice as long to compile, and gains nothing.
 function(tmaops_optimise target level)
   if(NOT TMAOPS_EXECUTOR)  # which has its own level

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Builds the Python wheel into dist/: one file for every Python 3 on Linux, with the library, the tool, and what they need.
 # Prints its path, and to stderr as the last line what is in it, what is not, and how to have that.
-#   OBJECTS_FROM=build  take the library of that build folder (of the same sources) instead of compiling it, but for its C
-#                       interface; kernels are not compressed there, which makes the installed package larger, the wheel hardly
+#   OBJECTS_FROM=build  take the library (but for its C interface), the tool's files, configurations and probe of that build folder
+#                       (of the same sources) instead of compiling them; kernels are not compressed there, which makes the
+#                       installed package larger, the wheel hardly
 #   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3.
 #                       Without it the headers are fetched from PyPI; where that fails the half is left out, and tmaops.torch does
 #                       its work in Python
