@@ -35,7 +35,7 @@ wheel=$(INSTALL_TO="$installed" TORCH_FROM="$environment/bin/python" sh scripts/
 [ "$code" = 0 ] || exit "$code"
 "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall "$wheel"
 echo "Testing (Python)." >&2
-TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 --dist loadfile \
+TMAOPS_WHEEL=$wheel TMAOPS_PIP_INSTALLED=$installed "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 3 --dist loadfile \
   --durations=15 tests/python tests/datasets
 echo "Testing (Python, tmaops.torch without its native half)." >&2
-TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 2 tests/python/test_torch.py -k "not processes and not aot"
+TMAOPS_TORCH=python "$environment/bin/python" -m pytest -x -q -p no:cacheprovider -n 3 tests/python/test_torch.py -k "not processes and not aot"
