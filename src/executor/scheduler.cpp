@@ -11,6 +11,8 @@ tmaops::Extent tmaops_thread_index asm("threadIdx");
 tmaops::Extent tmaops_block_index asm("blockIdx");
 tmaops::Extent tmaops_block_size asm("blockDim");
 tmaops::Extent tmaops_grid_size asm("gridDim");
+extern const int tmaops_warp_size asm("warpSize");
+const int tmaops_warp_size = 32;
 
 namespace tmaops::executor {
 

@@ -23,6 +23,9 @@ const char* name_of(Collect kind) {
     case Collect::most_signed:
     case Collect::least:
     case Collect::most:
+    case Collect::all_bits:
+    case Collect::any_bits:
+    case Collect::odd_bits:
       return "a reduction";
     case Collect::elect:
       return "elect_one";
@@ -106,6 +109,9 @@ std::uint64_t reduced(const Collective& all) {
     const auto so_far = static_cast<std::int32_t>(static_cast<std::uint32_t>(result));
     if (all.kind == Collect::ballot) result |= std::uint64_t{value != 0} << lane;
     if (all.kind == Collect::sum) result = static_cast<std::uint32_t>(result + value);
+    if (all.kind == Collect::all_bits) result = first ? word : result & word;
+    if (all.kind == Collect::any_bits) result |= word;
+    if (all.kind == Collect::odd_bits) result ^= word;
     if (all.kind == Collect::least) result = first ? word : std::min(static_cast<std::uint32_t>(result), word);
     if (all.kind == Collect::most) result = std::max(static_cast<std::uint32_t>(result), word);
     if (all.kind == Collect::least_signed)

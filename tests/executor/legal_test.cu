@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -291,6 +292,49 @@ TEST(executor_legal, a_flag_that_another_warp_raises) {
   const Numbers to;
   expect_nothing<raised_flag>({.block = 64}, to.get());
   EXPECT_EQ(to[31], 7);
+}
+
+__constant__ float kFactors[2] = {1, 1};
+
+/// What CUDA C++ knows without a header, in the words of kernels that other people write.
+__global__ void known_without_a_header(int* to, float* sums, __half2* pair) {
+  const int lane = threadIdx.x % warpSize;
+  unsigned words[8] = {__match_any_sync(0xFFFFu, lane % 4)};
+  int same = -1;
+  words[1] = __match_all_sync(0xFFFFu, lane / 16, &same) + static_cast<unsigned>(same);
+  words[2] = __reduce_and_sync(0xFFFFu, 0xF0u | static_cast<unsigned>(lane));
+  words[3] = __reduce_or_sync(0xFFFFu, 1u << lane);
+  words[4] = __reduce_xor_sync(0xFFFFu, static_cast<unsigned>(lane) + 1);
+  words[5] = static_cast<unsigned>(__dp4a(0x01FF0203, 0x04050607, 100));
+  words[6] = __dp4a(0x01FF0203u, 0x04050607u, 100u);
+  words[7] = __float2uint_rn(3e9f);
+  if (const unsigned active = __activemask(); lane == __ffs(active) - 1)
+    atomicAdd(sums, static_cast<float>(__popc(active)));
+  atomicAdd(pair, __halves2half2(__hfma(__float2half(2), __float2half(3), __float2half(lane == 0 ? 1 : -6)),
+                                 hexp(__half(0))));
+  if (lane < 8) to[lane] = static_cast<int>(words[lane]);
+  if (lane == 8) sums[1] = __fsub_rn(kFactors[0], kFactors[1]) + __ldcv(sums + 2);
+  assert(same == 1);
+}
+TEST(executor_legal, what_cuda_knows_without_a_header) {
+  const float factors[] = {5, 2};
+  ASSERT_EQ(cudaMemcpyToSymbol(kFactors, factors, sizeof(factors)), cudaSuccess);
+  const Numbers to, floats, halves;
+  std::memset(floats.get(), 0, 64);
+  std::memset(halves.get(), 0, 64);
+  set_options({});
+  launch_kernel<known_without_a_header>("test", {.block = 16}, nullptr, to.get(),
+                                        reinterpret_cast<float*>(floats.get()),
+                                        reinterpret_cast<__half2*>(halves.get()));
+  const std::vector<unsigned> want{
+      0x1111, 0x10000, 0xF0, 0xFFFF, 16, 100 + 4 - 5 + 12 + 21, 100 + 4 + 1275 + 12 + 21, 3000000000u};
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(static_cast<unsigned>(to[i]), want[static_cast<std::size_t>(i)]) << i;
+  EXPECT_EQ(reinterpret_cast<float*>(floats.get())[0], 16);
+  EXPECT_EQ(reinterpret_cast<float*>(floats.get())[1], 3);
+  const auto& sum = *reinterpret_cast<__half2*>(halves.get());
+  EXPECT_EQ(__half2float(sum.x), 7);
+  EXPECT_EQ(__half2float(sum.y), 16);
+  EXPECT_TRUE(take_findings().empty());
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -68,7 +70,7 @@ __forceinline__ T atomically(T* at, Change change) {
 template <class Integer>
 Integer saturated(double value, Integer nan) {
   if (std::isnan(value)) return nan;
-  if (value >= -static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::max();
+  if (value >= static_cast<double>(std::numeric_limits<Integer>::max()) + 1) return std::numeric_limits<Integer>::max();
   if (value < static_cast<double>(std::numeric_limits<Integer>::min())) return std::numeric_limits<Integer>::min();
   return static_cast<Integer>(value);
 }
@@ -98,10 +100,32 @@ TMAOPS_REDUCTION(__reduce_min_sync, unsigned, least)
 TMAOPS_REDUCTION(__reduce_max_sync, unsigned, most)
 TMAOPS_REDUCTION(__reduce_min_sync, int, least_signed)
 TMAOPS_REDUCTION(__reduce_max_sync, int, most_signed)
+TMAOPS_REDUCTION(__reduce_and_sync, unsigned, all_bits)
+TMAOPS_REDUCTION(__reduce_or_sync, unsigned, any_bits)
+TMAOPS_REDUCTION(__reduce_xor_sync, unsigned, odd_bits)
 #undef TMAOPS_REDUCTION
 __forceinline__ unsigned __ballot_sync(unsigned mask, int predicate) {
   using namespace tmaops::executor;
   return static_cast<unsigned>(warp_collective(Collect::ballot, mask, predicate != 0, 0, 32));
+}
+template <class T>
+__forceinline__ unsigned __match_any_sync(unsigned mask, T value) {
+  unsigned same = 0;
+  for (int lane = 0; lane < 32; ++lane)
+    if ((mask >> lane & 1) != 0)
+      same |= static_cast<unsigned>(tmaops::executor::to_bits(__shfl_sync(mask, value, lane)) ==
+                                    tmaops::executor::to_bits(value))
+              << lane;
+  return same;
+}
+template <class T>
+__forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* all_are_same) {
+  *all_are_same = __match_any_sync(mask, value) == mask ? 1 : 0;
+  return *all_are_same != 0 ? mask : 0;
+}
+/// Lanes of a warp need not be together: here each one is alone.
+__forceinline__ unsigned __activemask() {
+  return 1u << (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
 }
 __forceinline__ int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 __forceinline__ int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate == 0) == 0; }
@@ -123,6 +147,7 @@ __forceinline__ void __threadfence() { tmaops::executor::thread_fence(); }
 __forceinline__ void __threadfence_system() { tmaops::executor::thread_fence(); }
 __forceinline__ void __trap() { tmaops::executor::trap(); }
 __forceinline__ long long clock64() { return tmaops::executor::cycles(); }
+#define __builtin_assume(condition) ((void)0)
 __forceinline__ void __nanosleep(unsigned) { tmaops::executor::sleep(); }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -130,22 +155,27 @@ template <class T>
 __forceinline__ T __ldg(const T* from) {
   return *from;
 }
-template <class T>
-__forceinline__ T __ldcg(const T* from) {
-  return *from;
-}
-template <class T>
-__forceinline__ T __ldcs(const T* from) {
-  return *from;
-}
-template <class T>
-__forceinline__ void __stcg(T* to, const T& value) {
-  *to = value;
-}
-template <class T>
-__forceinline__ void __stcs(T* to, const T& value) {
-  *to = value;
-}
+#define TMAOPS_LOAD(name)                 \
+  template <class T>                      \
+  __forceinline__ T name(const T* from) { \
+    return *from;                         \
+  }
+TMAOPS_LOAD(__ldca)
+TMAOPS_LOAD(__ldcg)
+TMAOPS_LOAD(__ldcs)
+TMAOPS_LOAD(__ldcv)
+TMAOPS_LOAD(__ldlu)
+#undef TMAOPS_LOAD
+#define TMAOPS_STORE(name)                           \
+  template <class T>                                 \
+  __forceinline__ void name(T* to, const T& value) { \
+    *to = value;                                     \
+  }
+TMAOPS_STORE(__stcg)
+TMAOPS_STORE(__stcs)
+TMAOPS_STORE(__stwb)
+TMAOPS_STORE(__stwt)
+#undef TMAOPS_STORE
 __forceinline__ std::size_t __cvta_generic_to_shared(const void* pointer) {
   return tmaops::executor::shared_address(pointer);
 }
@@ -168,7 +198,19 @@ TMAOPS_ATOMICS(long long)
 TMAOPS_ATOMICS(unsigned long long)
 TMAOPS_ATOMICS(float)
 TMAOPS_ATOMICS(double)
+TMAOPS_ATOMICS(__half)
+TMAOPS_ATOMICS(__nv_bfloat16)
 #undef TMAOPS_ATOMICS
+/// Each of the two is added atomically.
+#define TMAOPS_PAIR_ATOMIC(Pair)                         \
+  __forceinline__ Pair atomicAdd(Pair* at, Pair value) { \
+    const auto x = atomicAdd(&at->x, value.x);           \
+    return {x, atomicAdd(&at->y, value.y)};              \
+  }
+TMAOPS_PAIR_ATOMIC(__half2)
+TMAOPS_PAIR_ATOMIC(__nv_bfloat162)
+TMAOPS_PAIR_ATOMIC(float2)
+#undef TMAOPS_PAIR_ATOMIC
 #define TMAOPS_INTEGER_ATOMICS(T)                                                                 \
   __forceinline__ T atomicSub(T* at, T value) {                                                   \
     return tmaops::executor::atomically(at, [=](T old) { return old - value; });                  \
@@ -188,6 +230,7 @@ TMAOPS_ATOMICS(double)
 TMAOPS_INTEGER_ATOMICS(int)
 TMAOPS_INTEGER_ATOMICS(unsigned)
 TMAOPS_INTEGER_ATOMICS(unsigned long long)
+TMAOPS_INTEGER_ATOMICS(unsigned short)
 #undef TMAOPS_INTEGER_ATOMICS
 __forceinline__ unsigned atomicInc(unsigned* at, unsigned most) {
   return tmaops::executor::atomically(at, [=](unsigned old) { return old >= most ? 0 : old + 1; });
@@ -206,6 +249,7 @@ __forceinline__ double __longlong_as_double(long long bits) { return std::bit_ca
 __forceinline__ unsigned __umulhi(unsigned a, unsigned b) {
   return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
 }
+__forceinline__ int __mulhi(int a, int b) { return static_cast<int>(static_cast<std::int64_t>(a) * b >> 32); }
 __forceinline__ unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
 }
@@ -220,6 +264,18 @@ inline unsigned __brev(unsigned bits) {
   for (int i = 0; i < 32; ++i) reversed |= (bits >> i & 1u) << (31 - i);
   return reversed;
 }
+inline unsigned long long __brevll(unsigned long long bits) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(bits))) << 32 |
+         __brev(static_cast<unsigned>(bits >> 32));
+}
+#define TMAOPS_DOT(Word, Byte)                                                                    \
+  inline Word __dp4a(Word a, Word b, Word sum) {                                                  \
+    for (int i = 0; i < 32; i += 8) sum += static_cast<Byte>(a >> i) * static_cast<Byte>(b >> i); \
+    return sum;                                                                                   \
+  }
+TMAOPS_DOT(int, std::int8_t)
+TMAOPS_DOT(unsigned, std::uint8_t)
+#undef TMAOPS_DOT
 __forceinline__ unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
 }
@@ -245,6 +301,8 @@ __forceinline__ int __float2int_rz(float value) { return tmaops::executor::satur
 __forceinline__ int __float2int_rd(float value) { return tmaops::executor::saturated(std::floor(value), 0); }
 __forceinline__ int __float2int_ru(float value) { return tmaops::executor::saturated(std::ceil(value), 0); }
 __forceinline__ int __float2int_rn(float value) { return tmaops::executor::saturated(std::nearbyint(value), 0); }
+__forceinline__ unsigned __float2uint_rn(float value) { return tmaops::executor::saturated(std::nearbyint(value), 0u); }
+__forceinline__ unsigned __float2uint_rz(float value) { return tmaops::executor::saturated(std::trunc(value), 0u); }
 __forceinline__ long long __double2ll_rn(double value) {
   return tmaops::executor::saturated(std::nearbyint(value), std::numeric_limits<long long>::min());
 }
@@ -256,6 +314,7 @@ __forceinline__ double __dmul_rn(double a, double b) { return a * b; }
 __forceinline__ double __dadd_rn(double a, double b) { return a + b; }
 __forceinline__ float __fmul_rn(float a, float b) { return a * b; }
 __forceinline__ float __fadd_rn(float a, float b) { return a + b; }
+__forceinline__ float __fsub_rn(float a, float b) { return a - b; }
 __forceinline__ float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __forceinline__ float __frcp_rn(float value) { return 1.0f / value; }
 __forceinline__ float __expf(float value) { return std::exp(value); }
@@ -263,6 +322,12 @@ __forceinline__ float __logf(float value) { return std::log(value); }
 __forceinline__ float __log2f(float value) { return std::log2(value); }
 __forceinline__ float __sinf(float value) { return std::sin(value); }
 __forceinline__ float __cosf(float value) { return std::cos(value); }
+__forceinline__ float __tanf(float value) { return std::tan(value); }
+__forceinline__ float __exp10f(float value) { return std::pow(10.0f, value); }
+__forceinline__ void __sincosf(float value, float* sine, float* cosine) {
+  *sine = std::sin(value);
+  *cosine = std::cos(value);
+}
 __forceinline__ float __powf(float base, float exponent) { return std::pow(base, exponent); }
 __forceinline__ float __fsqrt_rn(float value) { return std::sqrt(value); }
 __forceinline__ float __fdiv_rn(float a, float b) { return a / b; }
@@ -276,23 +341,42 @@ inline double cospi(double x) { return std::cos(3.14159265358979323846 * x); }
 __forceinline__ float rsqrtf(float value) { return 1.0f / std::sqrt(value); }
 __forceinline__ double rsqrt(double value) { return 1.0 / std::sqrt(value); }
 
-/// The header has no host code for these. In f64 the product is exact, so one rounding remains, as in the hardware.
-inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
-  const auto one = [](__half x, __half y, __half z) {
-    return __double2half(static_cast<double>(__half2float(x)) * __half2float(y) + __half2float(z));
-  };
-  return __halves2half2(one(a.x, b.x, c.x), one(a.y, b.y, c.y));
+/// The headers have no host code for these. In f64 the product is exact, so one rounding remains, as in the hardware.
+inline __half __hfma(__half a, __half b, __half c) {
+  return __double2half(static_cast<double>(__half2float(a)) * __half2float(b) + __half2float(c));
 }
+inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
+  return __double2bfloat16(static_cast<double>(__bfloat162float(a)) * __bfloat162float(b) + __bfloat162float(c));
+}
+inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
 inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
-  const auto one = [](__nv_bfloat16 x, __nv_bfloat16 y, __nv_bfloat16 z) {
-    return __double2bfloat16(static_cast<double>(__bfloat162float(x)) * __bfloat162float(y) + __bfloat162float(z));
-  };
-  return __halves2bfloat162(one(a.x, b.x, c.x), one(a.y, b.y, c.y));
+  return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
-
-inline __half2 h2floor(__half2 pair) {
-  return __halves2half2(__float2half(std::floor(__half2float(pair.x))), __float2half(std::floor(__half2float(pair.y))));
-}
+#define TMAOPS_FUNCTION_OF_16_BITS(name, Half, Pair, result) \
+  inline Half h##name(Half value) {                          \
+    const float x = static_cast<float>(value);               \
+    return Half(static_cast<float>(result));                 \
+  }                                                          \
+  inline Pair h2##name(Pair pair) { return {h##name(pair.x), h##name(pair.y)}; }
+#define TMAOPS_FUNCTION(name, result)                       \
+  TMAOPS_FUNCTION_OF_16_BITS(name, __half, __half2, result) \
+  TMAOPS_FUNCTION_OF_16_BITS(name, __nv_bfloat16, __nv_bfloat162, result)
+TMAOPS_FUNCTION(floor, std::floor(x))
+TMAOPS_FUNCTION(ceil, std::ceil(x))
+TMAOPS_FUNCTION(trunc, std::trunc(x))
+TMAOPS_FUNCTION(rint, std::nearbyint(x))
+TMAOPS_FUNCTION(exp, std::exp(x))
+TMAOPS_FUNCTION(exp2, std::exp2(x))
+TMAOPS_FUNCTION(log, std::log(x))
+TMAOPS_FUNCTION(log2, std::log2(x))
+TMAOPS_FUNCTION(sin, std::sin(x))
+TMAOPS_FUNCTION(cos, std::cos(x))
+TMAOPS_FUNCTION(tanh, std::tanh(x))
+TMAOPS_FUNCTION(sqrt, std::sqrt(x))
+TMAOPS_FUNCTION(rsqrt, 1 / std::sqrt(x))
+TMAOPS_FUNCTION(rcp, 1 / x)
+#undef TMAOPS_FUNCTION
+#undef TMAOPS_FUNCTION_OF_16_BITS
 
 /// CUDA's take two numbers of different types, and of a NaN and a number the number.
 template <class A, class B>
@@ -316,6 +400,17 @@ __forceinline__ auto max(A a, B b) {
 using std::isfinite;
 using std::isinf;
 using std::isnan;
+
+// --- what nvcc adds to the runtime's functions ----------------------------------------------------------------------
+template <class Function>
+cudaError_t cudaFuncSetAttribute(Function*, cudaFuncAttribute, int) {
+  return cudaSuccess;  // a launch checks its shared memory itself
+}
+template <class T>
+cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0) {
+  std::memcpy(reinterpret_cast<char*>(const_cast<std::remove_const_t<T>*>(&symbol)) + offset, from, bytes);
+  return cudaSuccess;
+}
 
 // Each thread would have a variable of its own.
 #undef __shared__
