@@ -39,6 +39,15 @@ void print_copies() {
   if (launch->flying.empty()) std::printf("no copy is under way\n");
 }
 
+/// Of a thread that has stopped, for gdb.py: call().
+struct KeptVectorRegisters {
+#if defined(__x86_64__)
+  alignas(64) static inline unsigned char area[16384] = {};  // a fiber's stack is small
+  [[gnu::target("xsave")]] KeptVectorRegisters() { __builtin_ia32_xsave64(area, -1); }
+  [[gnu::target("xsave")]] ~KeptVectorRegisters() { __builtin_ia32_xrstor64(area, -1); }
+#endif
+};
+
 }  // namespace
 }  // namespace tmaops::executor
 
@@ -47,6 +56,7 @@ extern "C" {
 /// `what`: t for threads, b for barriers, c for copies.
 [[gnu::used]] void tmaops_executor_print(char what) {
   using namespace tmaops::executor;
+  const KeptVectorRegisters kept;
   if (launch == nullptr) {
     std::printf("no kernel runs\n");
     return;
@@ -59,18 +69,22 @@ extern "C" {
   in_kernel = before;
 }
 
-/// The saved registers of thread `index` of block `rank` of the cluster; null where it runs or has ended.
-[[gnu::used]] void* tmaops_executor_registers(int index, int rank) {
-#if defined(__x86_64__)
+/// Where the registers of a thread are saved: what tmaops_executor_find() found. Null where it runs or has ended.
+[[gnu::used]] void* tmaops_executor_found = nullptr;
+
+/// Looks for thread `index` of block `rank` of the cluster.
+[[gnu::used]] void tmaops_executor_find(int index, int rank) {
   using namespace tmaops::executor;
-  if (launch == nullptr) return nullptr;
+  const KeptVectorRegisters kept;
+  tmaops_executor_found = nullptr;
+#if defined(__x86_64__)
+  if (launch == nullptr) return;
   for (Thread* thread : launch->threads)
     if (thread->index == index && thread->block->rank == rank && thread != self && thread->has_begun &&
         thread->state != Thread::State::ended)
-      return thread->fiber.stack_pointer();
+      tmaops_executor_found = thread->fiber.stack_pointer();
 #else
   (void)index, (void)rank;
 #endif
-  return nullptr;
 }
 }

@@ -12,6 +12,16 @@ import gdb
 REGISTERS = ("r15", "r14", "r13", "r12", "rbx", "rbp", "rip")  # as src/executor/fiber.cpp saves them
 
 
+def call(function):
+    """Calls a function of the program. gdb 13 cannot write back the vector registers of a processor with AMX, and says so
+    when all else is done: the functions keep them."""
+    try:
+        gdb.execute(f"call (void){function}")
+    except gdb.error as error:
+        if "extended state" not in str(error):
+            raise
+
+
 class Info(gdb.Command):
     def __init__(self, name, what, text):
         self.__doc__ = text
@@ -19,7 +29,7 @@ class Info(gdb.Command):
         super().__init__("info " + name, gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
-        gdb.execute(f"call (void)tmaops_executor_print('{self.what}')")
+        call(f"tmaops_executor_print('{self.what}')")
 
 
 class CudaThread(gdb.Command):
@@ -35,7 +45,8 @@ class CudaThread(gdb.Command):
                 "cuda-thread takes the index of a thread in its block, and the block's rank in the cluster"
             )
         index, rank = int(words[0]), int(words[1]) if len(words) > 1 else 0
-        saved = int(gdb.parse_and_eval(f"(unsigned long)tmaops_executor_registers({index}, {rank})"))
+        call(f"tmaops_executor_find({index}, {rank})")
+        saved = int(gdb.parse_and_eval("*(unsigned long*)&tmaops_executor_found"))
         if saved == 0:
             raise gdb.GdbError(
                 f"thread {index} of block {rank} runs, has not begun or has ended: see `info cuda-threads`"
