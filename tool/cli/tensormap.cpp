@@ -22,7 +22,7 @@ int run_dump(const Globals& globals, const TensorMapOptions& options) {
   std::vector<TensorMapAnswer> answers;
   for (const DumpedMap& map : dump.maps) answers.push_back(examine(map, options));
   print_data(globals.json ? json_of(dump, answers) : text_of(dump, answers, use_color(globals, Stream::data)));
-  return std::ranges::all_of(answers, &TensorMapAnswer::valid) ? 0 : 1;
+  return dump.not_read.empty() && std::ranges::all_of(answers, &TensorMapAnswer::valid) ? 0 : 1;
 }
 
 int run(const Globals& globals, const TensorMapOptions& options) {
@@ -78,7 +78,7 @@ void add_tensormap_command(CLI::App& app, Globals& globals) {
   add("--at", options->at, kList, "Coordinates of the load, innermost first, may be negative [0,0,...]");
   add("--base", options->base, "ADDRESS", "Address of the destination in shared memory [0]");
   add("--dump", options->dump, "FILE",
-      "Check the maps in a log (- for stdin) as CUTLASS, FlashInfer, DeepGEMM, vLLM and SGLang print them");
+      "Check the maps in a log (- for stdin) as CUTLASS, FlashInfer, TileLang, DeepGEMM, vLLM and SGLang print them");
   command->add_flag("--gather4", options->gather4, "Count the bytes of a load of four rows (compute capability 10.0)");
   add("--svg", options->svg, "FILE", "Write the picture of the tile to FILE");
   command->add_flag("-f,--force", options->force, "Replace FILE when it exists");

@@ -58,10 +58,11 @@ struct DumpedMap {
   bool null_address = false;
 };
 struct Dump {
-  std::vector<DumpedMap> maps{};  // each once
-  std::vector<int> codes{};       // the driver's answers that the log names
+  std::vector<DumpedMap> maps{};        // each once
+  std::vector<std::string> not_read{};  // maps of which lines are missing or torn
+  std::vector<int> codes{};             // the driver's answers that the log names
 };
-/// Throws Error usage, naming the line, for a map that is not complete, and where there is none.
+/// Throws Error usage where no map can be read, naming the line of the first.
 Dump read_dump(const std::string& text);
 
 /// The result of the command.

@@ -1,7 +1,8 @@
 // Reads the tensor maps that a framework printed when one could not be made, as their logs have them:
 //   CUTLASS and what is built on it (FlashAttention, vLLM, SGLang): a line each for format, dim, gmem_address,
-//   globalDim ... FlashInfer and TensorRT-LLM (vLLM and SGLang too):              tmaFormat, dim, gmem, Shape, Stride,
-//   tileShapes ... DeepGEMM, with DG_JIT_DEBUG=1:                                  Making TMA desc: global memory: ...
+//   globalDim ... TileLang (SGLang, vLLM) too: lists in brackets, and numbers with their names behind them
+//   FlashInfer and TensorRT-LLM (vLLM and SGLang too): tmaFormat, dim, gmem, Shape, Stride, tileShapes ...
+//   DeepGEMM, with DG_JIT_DEBUG=1: Making TMA desc: global memory: ...
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -53,10 +54,6 @@ class Fields {
                "a number from 0 to " + std::to_string(most));
     return values[0];
   }
-  template <class Enum>
-  Enum enumerator(const std::string& name, std::size_t count) const {
-    return static_cast<Enum>(number(name, static_cast<std::int64_t>(count) - 1));
-  }
   /// The first `count` entries: lists are padded to five.
   Numbers first(const std::string& name, std::size_t count) const {
     const Numbers& values = list(name);
@@ -74,7 +71,7 @@ class Fields {
 DumpedMap to_map(const Fields& fields) {
   DumpedMap map{.line = fields.line()};
   const auto rank = static_cast<std::size_t>(fields.number("dim", 5));
-  map.spec.dtype = fields.enumerator<tma::ElementType>("format", 16);
+  map.spec.dtype = static_cast<tma::ElementType>(fields.number("format", 15));
   const Numbers& address = fields.list("gmem_address");
   map.null_address = address.empty() || address[0] == 0;
   if (!map.null_address) map.spec.address = static_cast<std::uint64_t>(address[0]);
@@ -87,10 +84,10 @@ DumpedMap to_map(const Fields& fields) {
   strides.resize(std::max<std::size_t>(rank, 1) - 1);
   map.spec.strides = std::move(strides);
   map.spec.element_strides = fields.first("elementStrides", rank);
-  map.spec.swizzle = fields.enumerator<tma::Swizzle>("swizzle", 7);
-  if (fields.has("interleave")) map.spec.interleave = fields.enumerator<tma::Interleave>("interleave", 3);
-  if (fields.has("l2Promotion")) map.spec.l2_promotion = fields.enumerator<tma::L2Promotion>("l2Promotion", 4);
-  if (fields.has("oobFill")) map.spec.fill = fields.enumerator<tma::Fill>("oobFill", 2);
+  map.spec.swizzle = static_cast<tma::Swizzle>(fields.number("swizzle", 6));
+  if (fields.has("interleave")) map.spec.interleave = static_cast<tma::Interleave>(fields.number("interleave", 2));
+  if (fields.has("l2Promotion")) map.spec.l2_promotion = static_cast<tma::L2Promotion>(fields.number("l2Promotion", 3));
+  if (fields.has("oobFill")) map.spec.fill = static_cast<tma::Fill>(fields.number("oobFill", 1));
   return map;
 }
 
@@ -121,8 +118,8 @@ DumpedMap of_deep_gemm(const std::smatch& found, std::size_t line) {
 Dump read_dump(const std::string& text) {
   static const std::regex field(
       "(?:^|[\\])}:\\s])(format|tensorDataType|dim|tensorRank|gmem_address|globalDim|globalStrides|boxDim|"
-      "elementStrides|"
-      "interleave|swizzle|l2Promotion|oobFill)\\s+(\\(?(?:0[xX])?[-0-9a-fA-F, ]+\\)?)\\s*$");
+      "elementStrides|interleave|swizzle|l2Promotion|oobFill)(?:Raw)?\\s+"
+      "([(\\[]?(?:0[xX])?[-0-9a-fA-F, ]+[)\\]]?)(?:\\s*\\([A-Za-z].*\\))?\\s*$");
   static const std::regex head("tmaFormat:\\s*(\\d+)\\s+dim:\\s*(\\d+)\\s+gmem:\\s*(0[xX][0-9a-fA-F]+|\\d+|\\(nil\\))");
   static const std::regex row("(Shape|Stride|tileShapes|tileStrides|swizzleType):\\s*([-0-9 ]+?)\\s*$");
   static const std::regex deep_gemm(
@@ -170,10 +167,17 @@ Dump read_dump(const std::string& text) {
         of_prefix(found.prefix())->set(name, found[2]);
     }
   }
-  for (const auto& [prefix, fields] : open) add(to_map(fields));
+  for (const auto& [prefix, fields] : open) {
+    try {
+      add(to_map(fields));
+    } catch (const Error& error) {
+      dump.not_read.push_back("line " + std::to_string(fields.line()) + ": not read: " + error.details().got);
+    }
+  }
+  if (dump.maps.empty() && !open.empty()) to_map(open.front().second);  // throws again
   if (dump.maps.empty())
     fail(ErrorCode::usage, "tensormap: --dump", std::to_string(number) + " lines without a tensor map",
-         "what CUTLASS (format, dim, gmem_address ...), FlashInfer (tmaFormat: ...) or DeepGEMM (Making TMA desc: ...) "
+         "what CUTLASS or TileLang (format, dim ...), FlashInfer (tmaFormat: ...) or DeepGEMM (Making TMA desc: ...) "
          "prints");
   return dump;
 }

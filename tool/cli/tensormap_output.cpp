@@ -224,14 +224,18 @@ Json to_json(const TensorMapAnswer& answer) {
   return json;
 }
 
-/// What the driver's answers in a log mean.
-std::string codes_text(const std::vector<int>& codes) {
+/// What else a log has: maps that were not read, and what the driver's answers mean.
+std::string rest_text(const Dump& dump) {
   std::string text;
-  for (const int code : codes)
+  for (const std::string& one : dump.not_read) text += one + "\n";
+  for (const int code : dump.codes) {
+    text += "the log names " + std::to_string(code);
     if (const CudaResult* result = find_cuda_result(code))
-      text += "the log names " + std::to_string(code) + ", " +
-              std::string(result->driver.empty() ? result->runtime : result->driver) + ": " +
+      text += ", " + std::string(result->driver.empty() ? result->runtime : result->driver) + ": " +
               std::string(result->cause) + "\n";
+    else
+      text += ", not 1, the answer to a wrong map: the map is seldom to blame\n";
+  }
   return text;
 }
 
@@ -244,12 +248,12 @@ std::string text_of(const Dump& dump, const std::vector<TensorMapAnswer>& answer
   for (std::size_t i = 0; i < answers.size(); ++i)
     text +=
         (i > 0 ? "\nline " : "line ") + std::to_string(dump.maps[i].line) + ": " + text_of(answers[i], color, false);
-  const std::string codes = codes_text(dump.codes);
-  return codes.empty() ? text : text + "\n" + codes;
+  const std::string rest = rest_text(dump);
+  return rest.empty() ? text : text + "\n" + rest;
 }
 
 std::string json_of(const Dump& dump, const std::vector<TensorMapAnswer>& answers) {
-  Json json{{"codes", dump.codes}, {"maps", Json::array()}};
+  Json json{{"codes", dump.codes}, {"not_read", dump.not_read}, {"maps", Json::array()}};
   for (std::size_t i = 0; i < answers.size(); ++i) {
     json["maps"].push_back(to_json(answers[i]));
     json["maps"].back()["line"] = dump.maps[i].line;

@@ -92,6 +92,41 @@ TEST(TensorMapDump, reads_what_deep_gemm_prints) {
               "line 2: --dtype bf16 --dims 64,96,8 --box 32,64,1 --swizzle 64B --l2-promotion 256B\nvalid");
 }
 
+TEST(TensorMapDump, reads_what_tile_lang_prints) {
+  const ToolResult plain = dump(
+      "Failed to initialize the TMA descriptor 1\nTMA Desc Addr:   0x7ffd7d2800c0\nformat         9\n"
+      "dim            2\ngmem_address   0x7f4520000000\nglobalDim      [3072, 1]\nglobalStrides  [2, 6144]\n"
+      "boxDim         [64, 16]\nelementStrides [1, 1]\ninterleave     0\nswizzle        3\nl2Promotion    2\n"
+      "oobFill        0\n");
+  EXPECT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  expect_text(plain.out, "line 3: --dtype bf16 --dims 3072,1 --box 64,16 --swizzle 128B");
+  const ToolResult in_words = dump(
+      "  [1] effective cuda globalStrides[0] (raw globalStride[1] = 6932) must be a multiple of 16 bytes\n"
+      "TMA Desc Addr:   0x7ffd7d2800c0 (mod64=0)\nformat         7 (CU_TENSOR_MAP_DATA_TYPE_FLOAT32)\n"
+      "dim            2\ngmem_address   0x7f4520000000 (mod16=0, mod32=0)\nglobalDim      [1733, 64]\n"
+      "globalStridesRaw [4, 6932]\ncudaGlobalStrides [6932]\nboxDim         [32, 64]\nelementStrides [1, 1]\n"
+      "interleave     0 (CU_TENSOR_MAP_INTERLEAVE_NONE)\nswizzle        3 (CU_TENSOR_MAP_SWIZZLE_128B)\n"
+      "l2Promotion    2 (CU_TENSOR_MAP_L2_PROMOTION_L2_128B)\noobFill        0 (CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)\n");
+  EXPECT_EQ(in_words.exit_code, 1);
+  expect_text(in_words.out, "line 3: --dtype f32 --dims 1733,64 --box 32,64 --strides 6932 --swizzle 128B",
+              "[stride_16]");
+}
+
+TEST(TensorMapDump, a_torn_map_does_not_hide_the_others) {
+  const std::string torn = "TMA Desc Addr:   0x7fff1c7c1700\nformat         9\ndim            )(,31024,\n";
+  const std::string whole = cutlass("", "0x7f4520000000", "(1024,1024,8,1,1)", "(2,2048,2097152,0,0)");
+  const ToolResult result = dump(torn + whole);
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out, "line 5: --dtype f16 --dims 1024,1024,8", "\nline 2: not read: a tensor map without dim\n");
+  EXPECT_EQ(nlohmann::json::parse(dump(torn + whole, {"--json"}).out)["not_read"].size(), 1U);
+}
+
+TEST(TensorMapDump, tells_an_answer_that_is_not_about_the_map) {
+  std::string text = cutlass("", "0x7f4520000000", "(1024,1024,8,1,1)", "(2,2048,2097152,0,0)");
+  text.replace(text.rfind(" 1\n"), 3, " 999\n");
+  expect_text(dump(text).out, "the log names 999, not 1, the answer to a wrong map");
+}
+
 TEST(TensorMapDump, tells_that_an_earlier_kernel_failed) {
   std::string text = cutlass("", "0x7f4520000000", "(64,16,32,1,1)", "(2,4096,128,0,0)");
   text.replace(text.rfind(" 1\n"), 3, " 700\n");
