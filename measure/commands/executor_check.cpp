@@ -153,6 +153,8 @@ int verify_on_executor(const Globals& globals, const Arguments& arguments,
   request.options.device = "executor";
   request.options.all_variants = true;
   request.options.time = false;
+  bench::References references;
+  request.options.references = &references;
   prepare_run(request.options);
   const std::vector<executor::Options> runs = runs_of(executor_arguments);
 

@@ -3,17 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/workloads/workload.hpp"
 #include "config/settings.hpp"
 
 namespace tmaops::bench {
 
 inline constexpr std::int64_t kFewestSamples = 5;
+
+/// What the reference makes of problems, by their texts.
+using References = std::map<std::string, Reference>;
 
 struct RunOptions {
   // Keys of a configuration, in the order of the result file.
@@ -39,6 +44,7 @@ struct RunOptions {
   bool peers_by_name = false;                  // the user named the peers: a run without one of them is done in part
   std::string python{};                        // interpreter of the Python peers; empty: TMAOPS_PYTHON, then python3
   std::int64_t cold_bytes = std::int64_t{1} << 30;  // most memory that cold inputs rotate over
+  References* references = nullptr;                 // kept for further runs of the same problems with the same data
 
   bool hot() const { return temperature != "cold"; }
   bool cold() const { return temperature != "hot"; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <new>
 
@@ -96,6 +95,7 @@ class Runner {
   void each(const std::vector<Group>& groups, const std::vector<std::string>& temperatures,
             const std::function<void(Group, const std::string&)>& work) {
     for (const Group& group : groups) {
+      references_.clear();
       for (const std::string& temperature : temperatures) {
         if (log_.interrupted()) return;
         try {
@@ -147,13 +147,11 @@ class Runner {
     return done ? std::move(workload) : nullptr;
   }
 
-  /// The same for hot and cold inputs, so that what the first made serves the second.
+  /// The same for hot and cold inputs and for further runs, so that what the first made serves the others.
   void set_reference(const Settings& problem, Workload& workload) {
-    if (const auto kept = references_.extract(&problem); !kept.empty())
-      workload.set_reference(kept.mapped());
-    else if (const Reference made = workload.make_reference(options_.seed, options_.check_time);
-             options_.time && options_.hot() && options_.cold())
-      references_.emplace(&problem, made);
+    Reference& made = (options_.references ? *options_.references : references_)[problem.section() + problem.to_text()];
+    if (!made) made = workload.make_reference(options_.seed, options_.check_time);
+    workload.set_reference(made);
   }
 
   void check(const Settings& problem, TimedProblem& one, const std::string& temperature) {
@@ -282,7 +280,7 @@ class Runner {
   std::unique_ptr<Timer> timer_;
   Recorder log_;
   ImplementationFactory factory_;
-  std::map<const Settings*, Reference> references_;  // of a group, from one temperature to the next
+  References references_;  // of a group
   std::unique_ptr<CounterReader> counters_;
   bool counters_failed_ = false;
 };

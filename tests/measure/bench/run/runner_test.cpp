@@ -294,6 +294,18 @@ TEST(Cases, unknown_variants_and_peers_are_named) {
       ErrorCode::bad_value, [&] { run_one(problem("gemm", {{"size", "8"}}), {"nunpy"}); }, "Did you mean 'numpy'?");
 }
 
+TEST(Cases, references_are_kept_for_further_runs) {
+  const std::vector<Settings> problems = {problem("gemm", {{"size", "8"}, {"dtype", "f32"}, {"variant", "reference"}})};
+  References references;
+  const RunOptions options{.time = false, .references = &references};
+  EXPECT_EQ(run(problems, {}, options, {}).rows.size(), 1U);
+  ASSERT_EQ(references.size(), 1U);
+  std::vector<Expected> wrong = *references.begin()->second;
+  for (double& value : wrong.at(0).values) value += 1;
+  references.begin()->second = std::make_shared<const std::vector<Expected>>(wrong);
+  EXPECT_EQ(run(problems, {}, options, {}).failed.size(), 1U) << "the reference was made anew";
+}
+
 TEST(Cases, a_variant_may_be_named_with_its_configuration) {
   const Settings one = problem("resample", {{"case", "3,50->40,8"}, {"variant", "persistent_warp/2"}});
   const WantedVariants wanted = wanted_variants(one, make_workload(one, {})->variants(), false);
