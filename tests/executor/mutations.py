@@ -342,7 +342,7 @@ def verify(tool, problem, mutant=None, *more, limit=600):
             return "right", float(seconds), set()  # the variant leaves the problem out
         if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return "does not end", limit, reached
-        rules = re.findall(r"^\s*(\w+): (?=[a-z])", done.stderr, re.MULTILINE)
+        rules = re.findall(r"^\s*(?!got|needed|mend)(\w+): (?=[a-z])", done.stderr, re.MULTILINE)
         word = rules[0] if rules else "wrong values" if done.returncode == 1 else f"ends with {done.returncode}"
         return word, float(seconds), reached
 
