@@ -7,7 +7,6 @@
 
 #ifdef TMAOPS_EXECUTOR
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -67,15 +66,11 @@ std::optional<Schedule> schedule_of(std::string_view name) {
 std::vector<executor::Options> runs_of(const ExecutorArguments& arguments) {
   executor::Options options{.strict = arguments.strict, .global_races = arguments.global_races};
   if (!arguments.replay.empty()) {
-    const std::string_view text = arguments.replay;
-    const std::size_t first = text.find(':');
-    const std::size_t second = text.find(':', first == std::string_view::npos ? first : first + 1);
-    const auto part = [&](std::size_t from, std::size_t to) {
-      return second == std::string_view::npos ? std::string_view() : text.substr(from, to - from);
-    };
-    const auto seed = parse_integer(part(0, first));
-    const auto schedule = schedule_of(part(first + 1, second));
-    const auto launch = parse_integer(part(second + 1, text.size()));
+    std::vector<std::string> parts = split_list(arguments.replay, ':');
+    if (parts.size() != 3) parts.assign(3, {});
+    const auto seed = parse_integer(parts[0]);
+    const auto schedule = schedule_of(parts[1]);
+    const auto launch = parse_integer(parts[2]);
     if (!seed || !schedule || !launch || *seed < 1 || *launch < 1)
       fail(ErrorCode::usage, "--replay", "'" + display(arguments.replay) + "'",
            "the seed, the schedule and the number of the launch of a finding, for example 3:lazy:17");

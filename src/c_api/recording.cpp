@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <numeric>
 
 #include "c_api/plan.hpp"

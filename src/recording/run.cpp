@@ -1,7 +1,5 @@
 #include "recording/run.hpp"
 
-#include <algorithm>
-
 #include "core/display.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"

@@ -4,7 +4,7 @@
 //   FlashInfer and TensorRT-LLM (vLLM and SGLang too): tmaFormat, dim, gmem, Shape, Stride, tileShapes ...
 //   DeepGEMM, with DG_JIT_DEBUG=1: Making TMA desc: global memory: ...
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -28,10 +28,7 @@ Numbers numbers(const std::string& text) {
   Numbers values;
   for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
     const std::string word = at->str();
-    const bool hex = word.starts_with("0x") || word.starts_with("0X");
-    std::int64_t value = INT64_MAX;
-    std::from_chars(word.data() + (hex ? 2 : 0), word.data() + word.size(), value, hex ? 16 : 10);
-    values.push_back(value);
+    values.push_back(std::strtoll(word.c_str(), nullptr, word.find_first_of("xX") == std::string::npos ? 10 : 16));
   }
   return values;
 }

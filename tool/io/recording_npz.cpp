@@ -1,6 +1,5 @@
 // Recordings in npz archives: an array of times, arrays with a row per time, and other arrays.
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "core/display.hpp"

@@ -1,7 +1,5 @@
 #include "bench/run/code_digest.hpp"
 
-#include <array>
-
 #include "core/device_info.hpp"
 
 namespace tmaops::bench {
