@@ -182,7 +182,7 @@ def _pair(option: str, text: str) -> tuple[str, Any]:
     name, _, value = text.rpartition("=")
     try:
         if name or option != "latency":
-            return name or "*", PAIRS[option](value)
+            return name or ("" if option == "modes" else "*"), PAIRS[option](value)
     except ValueError:
         pass
     known = Options.__dataclass_fields__[option].metadata["metavar"]

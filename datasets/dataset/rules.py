@@ -267,7 +267,11 @@ def _given(known: Known, rows: int) -> _recording.Given:
 
 
 def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -> Iterator[str]:
-    """A wish as the library takes it; into `whole` goes what the library does not have."""
+    """A wish as the library takes it; into `whole` goes what the library does not have. Without a pattern: of real numbers."""
+    if not pattern and mode not in OWN:
+        yield mode
+        return
+    pattern = pattern or "*"
     where, chosen, names = f"mode of {pattern}", [], {each.name for each in known}
     several = [pattern] if pattern.startswith("type:") or pattern in names else pattern.split(",")
     for one in several:

@@ -250,7 +250,7 @@ def test_wishes_mean_the_same_behind_every_door(modes, tmp_path):
             assert other[name].tobytes() == made[name].tobytes(), name
 
 
-@pytest.mark.parametrize("text", ["cubic", "v=cubic"])
+@pytest.mark.parametrize("text", ["cubic", "v=cubic", "nearest"])
 def test_a_mode_may_be_one_text_behind_every_door(text, tmp_path):
     columns = {"timestamp": np.arange(40) / 10, "v": np.random.default_rng(4).random(40), "count": np.arange(40)}
     made, *others = through(columns, tmp_path / "all", hz=3, modes=text)
