@@ -90,7 +90,8 @@ def resample(
     The rules are decided here, once, by the first rows of the data set; what looks wrong with them is a Python warning.
     concurrency: actors, or (fewest, most). num_gpus: of each actor, which then resamples there; 0 stays on the CPU.
     """
-    asked = options_of(hz, **options, episode_column=episode_column, sort=True)
+    asked = options_of(hz, **options | {"episode_column": episode_column, "sort": True})
+    asked.check_streams([])
     layout, plan = Layout(episode=episode_column), Plan()
     first = dataset.take_batch(FIRST_ROWS, batch_format="pyarrow").sort_by(episode_column)
     runs = runs_of(first.column(episode_column), f"column '{episode_column}'")

@@ -75,8 +75,9 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
         with pytest.warns(UserWarning, match="energy of x is above half") as warned:
             ds = tmaops.ray.resample(source, episode_column="episode", **options)
         assert [str(each.message) for each in warned] == report.warnings
-        with pytest.raises(Refused, match="strict.*energy of x"):
-            tmaops.ray.resample(source, episode_column="episode", strict=True, **options)
+        for more, words in (({"strict": True, "sort": True}, "strict.*energy of x"), ({"latency": {"x": 1}}, "stream")):
+            with pytest.raises(Refused, match=words):
+                tmaops.ray.resample(source, episode_column="episode", **options, **more)
         rows = ds.to_pandas().sort_values(["episode", "timestamp"]).reset_index(drop=True)
     finally:
         ray.shutdown()
