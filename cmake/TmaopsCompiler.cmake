@@ -35,14 +35,19 @@ function(tmaops_compile_together target group)
   endif()
 endfunction()
 
-# The C++ sources of a wing's library, or for a wheel the same object of the build that it takes objects from.
-function(tmaops_taken_sources target group)
+# tmaops_<part>, a static library of a wing. A wheel takes the C++ object of the build that it takes objects from.
+function(tmaops_add_part part)
   set(sources ${ARGN})
+  set(together ${ARGN})
+  list(FILTER together INCLUDE REGEX "[.]cpp$")
   if(TMAOPS_WHEEL AND TMAOPS_OBJECTS_FROM)
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
-    set(sources ${TMAOPS_OBJECTS_FROM}/${folder}/CMakeFiles/${target}.dir/Unity/unity_${group}_cxx.cxx.o)
+    list(REMOVE_ITEM sources ${together})
+    list(APPEND sources ${TMAOPS_OBJECTS_FROM}/${folder}/CMakeFiles/tmaops_${part}.dir/Unity/unity_${part}_cxx.cxx.o)
   endif()
-  set(${group}_sources ${sources} PARENT_SCOPE)
+  add_library(tmaops_${part} STATIC ${sources})
+  set_target_properties(tmaops_${part} PROPERTIES LINKER_LANGUAGE CXX)
+  tmaops_compile_together(tmaops_${part} ${part} ${together})
 endfunction()
 
 # -O3 of the release build is for what is measured. On the rest it takes up to twice as long to compile, and gains nothing.
