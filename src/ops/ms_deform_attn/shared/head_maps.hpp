@@ -15,50 +15,40 @@ namespace tmaops::ops::ms_deform_attn {
 /// Where the pixels of a head lie in its map, counted in pixels. A row of a map is a zero and the row's own pixels; the
 /// zero behind its last pixel is the first of the next row. Above and below each level lies a row of zeros, and at the
 /// end so many that the corners of any sample within [-1, height] x [-1, width] lie in the map: those in row height + 1
-/// weigh 0, but a wide level can reach far beyond small ones that follow it. The pixels of a widened level take twice
-/// the place, and count as two.
+/// weigh 0, but a wide level can reach far beyond small ones that follow it.
 struct HeadMapLayout {
   struct LevelMap {
     std::int64_t first = 0;  // pixel (0, 0)
     std::int64_t pitch = 0;  // from row to row
-    std::int64_t step = 1;   // from pixel to pixel
   };
   /// A row to be filled: a zero and the pixels of S from `source` on, or only zeros where that is negative.
   struct Row {
     std::int64_t at = 0;
     std::int64_t pitch = 0;
     std::int64_t source = 0;
-    std::int64_t step = 1;
   };
   std::vector<LevelMap> levels;
   std::vector<Row> rows;
   std::int64_t pixels = 0;  // of one map
 
-  /// The last `widened` levels are widened.
-  explicit HeadMapLayout(const Problem& problem, std::size_t widened = 0) {
-    for (std::size_t l = 0; l < problem.levels.size(); ++l) {
-      const Level& level = problem.levels[l];
-      const std::int64_t step = l + widened < problem.levels.size() ? 1 : 2;
-      const std::int64_t pitch = (level.width + 1) * step;
-      levels.push_back({.first = pixels + pitch + step, .pitch = pitch, .step = step});
+  explicit HeadMapLayout(const Problem& problem) {
+    for (const Level& level : problem.levels) {
+      const std::int64_t pitch = level.width + 1;
+      levels.push_back({.first = pixels + pitch + 1, .pitch = pitch});
       for (std::int64_t i = -1; i <= level.height; ++i, pixels += pitch)
-        rows.push_back({.at = pixels,
-                        .pitch = pitch,
-                        .source = i < 0 || i == level.height ? -1 : level.start + i * level.pitch,
-                        .step = step});
+        rows.push_back(
+            {.at = pixels, .pitch = pitch, .source = i < 0 || i == level.height ? -1 : level.start + i * level.pitch});
     }
     std::int64_t end = pixels;
     for (std::size_t l = 0; l < levels.size(); ++l)
-      end = std::max(end, levels[l].first + (problem.levels[l].height + 2) * levels[l].pitch + levels[l].step);
-    rows.push_back({.at = pixels, .pitch = end - pixels, .source = -1, .step = rows.back().step});
+      end = std::max(end, levels[l].first + (problem.levels[l].height + 2) * levels[l].pitch + 1);
+    rows.push_back({.at = pixels, .pitch = end - pixels, .source = -1});
     pixels = end;
   }
 
   /// f32 with 2^23 added, and int32, must hold what they count.
   static constexpr std::int64_t kMaxPixels = 1LL << 23;
-  bool fits(std::int64_t channels) const { return pixels < kMaxPixels && pixels * channels < 1LL << 31; }
-  /// The same of a layout without widened levels that is not there yet, by an upper bound of `pixels` that does not
-  /// overflow.
+  /// Asks an upper bound of `pixels` that does not overflow.
   static bool fits(const Problem& problem) {
     std::int64_t sum = 2;
     for (const Level& level : problem.levels) {
@@ -106,9 +96,9 @@ class MapPrefetcher {
         }
         if (left >= right) continue;
         const HeadMapLayout::LevelMap& level = layout_.levels[l];
-        const std::int64_t pixel = level.first + row * level.pitch + left * level.step;
+        const std::int64_t pixel = level.first + row * level.pitch + left;
         const char* start = static_cast<const char*>(map) + pixel * pixel_bytes;
-        const std::int64_t bytes = (right - left) * level.step * pixel_bytes;
+        const std::int64_t bytes = (right - left) * pixel_bytes;
         runs_.push_back({start, start + bytes});
         lines += bytes / static_cast<std::int64_t>(kCacheLine) + 1;
       }

@@ -17,61 +17,14 @@ inline constexpr std::int64_t kChannelBlock = 16;
 /// Of a head in almost every model: the sums are compiled for this many, too.
 inline constexpr std::int64_t kUsualChannels = 32;
 
-/// How this processor works on vectors of 512 bits, where it has them and we know.
-/// - halves: Zen 4 (the only one of AMD's family 19h with AVX-512). Conversions from f16 to half a register take half
-///   as long there, and the sums 2.7 cycles per corner instead of 4.6; f32 and bf16 gain nothing.
-/// - whole: Intel. 16-bit values cost twice the vector operations of f32, which waits for loads.
-/// (AMD's Zen 5 has not been measured.)
-enum class WideVectors { none_known, halves, whole };
-inline WideVectors wide_vectors() {
+/// Whether f16 is converted to half a register at a time: on Zen 4 (the only one of AMD's family 19h with AVX-512) that
+/// takes half as long.
+inline bool wants_halves(DType dtype) {
 #if defined(__x86_64__) && defined(__GNUC__)
-  if (!__builtin_cpu_supports("avx512f")) return WideVectors::none_known;
-  if (__builtin_cpu_is("amdfam19h")) return WideVectors::halves;
-  if (__builtin_cpu_is("intel")) return WideVectors::whole;
+  return dtype == DType::f16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h");
+#else
+  return false;
 #endif
-  return WideVectors::none_known;
-}
-
-/// 16-bit channels beside widened levels come in blocks of this many, see simd_paired.hpp.
-inline constexpr std::int64_t kPairedBlock = 2 * kChannelBlock;
-/// What pairs are to be multiplied by, to be the values they stand for.
-inline constexpr float kPairScale = 0x1p112F;
-
-/// What maps of 16-bit values hold, see simd_paired.hpp.
-struct MapForm {
-  std::size_t widened = 0;  // levels, the last ones, that hold f32; 0 for maps of the value's own type
-  bool coded = false;       // the other levels hold coded pairs of f16
-
-  constexpr MapForm() = default;
-  constexpr MapForm(std::size_t last_levels, bool pairs) : widened(last_levels), coded(pairs && last_levels != 0) {}
-};
-
-/// How many levels maps of 16-bit values hold as f32.
-inline std::size_t widened_levels(const Problem& problem) {
-  // Twice the bytes for an eighth of the pixels at most: what a tile samples stays in the L2 cache. Half of the points
-  // at most: others want one of f32 each, more of those gain nothing.
-  constexpr std::int64_t kLargestShare = 8;
-  if (size_of(problem.value_dtype) != 2 || problem.channels % kPairedBlock != 0) return 0;
-  std::int64_t area = 0;
-  std::int64_t points = 0;
-  std::size_t count = 0;
-  for (; count + 1 < problem.levels.size(); ++count) {
-    const Level& level = problem.levels[problem.levels.size() - 1 - count];
-    area += level.height * level.width;
-    points += level.points;
-    if (area * kLargestShare > problem.length || points * 2 > problem.points) break;
-  }
-  return HeadMapLayout(problem, count).fits(problem.channels) ? count : 0;
-}
-
-/// The form that takes least on this processor.
-inline MapForm best_form(const Problem& problem) {
-  // Coded pairs win on Zen 4. On Zen 3, whose vectors have 256 bits, they cost a fifth, and widened levels gain
-  // nothing.
-  const WideVectors vectors = wide_vectors();
-  if (vectors == WideVectors::halves && problem.value_dtype == DType::f16) return {widened_levels(problem), true};
-  if (vectors == WideVectors::whole) return {widened_levels(problem), false};
-  return {};
 }
 
 /// What a point needs to know about its level and its place in a map, as vectors of points load it: fields of kMaxLanes
@@ -83,15 +36,12 @@ class PointGeometry {
     kHeight,
     kFirst,  // pixel (0, 0) of the level in a map, plus kCounted
     kPitch,  // pixels from row to row
-    kStep,   // pixels from pixel to pixel
-    kScale,  // of the weights
     kFields
   };
   /// From 2^23 on, f32 are whole numbers that count up in their lower bits.
   static constexpr float kCounted = 0x1p23F;
 
-  /// `coded`: the levels that are not widened hold coded pairs.
-  PointGeometry(const Problem& problem, const HeadMapLayout& layout, bool coded)
+  PointGeometry(const Problem& problem, const HeadMapLayout& layout)
       : fields_((static_cast<std::size_t>(problem.points) + kMaxLanes - 1) / kMaxLanes * kMaxLanes * kFields) {
     std::size_t k = 0;
     const auto add = [&](std::size_t l) {
@@ -101,8 +51,6 @@ class PointGeometry {
       to[kHeight * kMaxLanes] = static_cast<float>(problem.levels[l].height);
       to[kFirst * kMaxLanes] = static_cast<float>(map.first) + kCounted;
       to[kPitch * kMaxLanes] = static_cast<float>(map.pitch);
-      to[kStep * kMaxLanes] = static_cast<float>(map.step);
-      to[kScale * kMaxLanes] = map.step == 1 && coded ? kPairScale : 1.0F;
     };
     for (std::size_t l = 0; l < problem.levels.size(); ++l)
       for (std::int64_t p = 0; p < problem.levels[l].points; ++p) add(l);
@@ -119,12 +67,10 @@ class PointGeometry {
 
 /// What every thread reads.
 struct PackedJob {
-  PackedJob(const Problem& problem, const Arguments& arguments) : PackedJob(problem, arguments, best_form(problem)) {}
-  PackedJob(const Problem& problem, const Arguments& arguments, MapForm of_maps)
+  PackedJob(const Problem& problem, const Arguments& arguments)
       : direct(problem, arguments),
-        form(of_maps),
-        layout(direct.problem, form.widened),
-        geometry(direct.problem, layout, form.coded),
+        layout(direct.problem),
+        geometry(direct.problem, layout),
         maps(static_cast<std::size_t>(problem.heads * layout.pixels * problem.channels) *
              size_of(problem.value_dtype)) {
     for (std::size_t l = 0; l < problem.levels.size(); ++l)
@@ -132,20 +78,11 @@ struct PackedJob {
                       static_cast<std::int32_t>(layout.levels[l].pitch * problem.channels));
   }
 
-  /// Points of the levels that are not widened.
-  std::size_t large_points() const {
-    std::int64_t points = 0;
-    for (std::size_t l = 0; l + form.widened < direct.problem.levels.size(); ++l)
-      points += direct.problem.levels[l].points;
-    return static_cast<std::size_t>(points);
-  }
-
   ForwardJob direct;
-  MapForm form;
   HeadMapLayout layout;
   PointGeometry geometry;
   std::vector<std::int32_t> row_step;  // of a point: elements from row to row
-  bool halved_vectors = wide_vectors() == WideVectors::halves;
+  bool halved_vectors = wants_halves(direct.problem.value_dtype);
   /// The copies of one image, kept from run to run, because fresh memory costs page faults.
   mutable AlignedBuffer<unsigned char> maps;
   mutable std::mutex maps_in_use{};

@@ -16,19 +16,10 @@
 #include <vector>
 
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/packed_job.hpp"
-#include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd_packed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class D>
-hn::Vec<D> LargestExponent(D d, hn::Vec<D> exponent, const hn::TFromD<D>* from, std::int64_t channels) {
-  auto largest = hn::Zero(d);
-  for (std::int64_t c = 0; c < channels; c += static_cast<std::int64_t>(hn::Lanes(d)))
-    largest = hn::Max(largest, hn::And(hn::LoadU(d, from + c), exponent));
-  return largest;
-}
 
 /// Fills rows [begin, end) of the layout in the maps of all heads; false when a value that is not masked is infinite or
 /// NaN.
@@ -51,20 +42,10 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
   std::vector<Bits> turned;  // the pixels of a row and head whose channels lie apart
   const auto put = [&](const HeadMapLayout::Row& row, std::int64_t m, std::int64_t j, const Bits* pixel,
                        bool left_out) {
-    auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + (j + 1) * row.step) * channels);
+    auto* to = reinterpret_cast<Bits*>(maps + (m * layout.pixels + row.at + j + 1) * channels);
     if (left_out) {
-      std::fill_n(to, row.step * channels, Bits{});
+      std::fill_n(to, channels, Bits{});
       return;
-    }
-    if constexpr (sizeof(Stored) == 2) {
-      if (row.step != 1 || image.job.form.coded) {
-        largest = hn::Max(largest, LargestExponent(d, exponent, pixel, channels));
-        if (row.step != 1)
-          StoreWidened(reinterpret_cast<const Stored*>(pixel), channels, reinterpret_cast<float*>(to));
-        else
-          StorePairs(pixel, channels, to);
-        return;
-      }
     }
     for (std::int64_t c = 0; c < channels; c += lanes) {
       const auto bits = hn::LoadU(d, pixel + c);
@@ -76,10 +57,10 @@ bool PackRows(const ImageJob& image, Stored* maps, std::int64_t begin, std::int6
     const HeadMapLayout::Row& row = layout.rows[static_cast<std::size_t>(r)];
     for (std::int64_t m = 0; m < problem.heads; ++m) {
       Stored* to = maps + (m * layout.pixels + row.at) * channels;
-      std::fill_n(to, (row.source < 0 ? row.pitch : row.step) * channels, Stored{});
+      std::fill_n(to, (row.source < 0 ? row.pitch : 1) * channels, Stored{});
     }
     if (row.source < 0) continue;
-    const std::int64_t count = row.pitch / row.step - 1;
+    const std::int64_t count = row.pitch - 1;
     const auto left_out = [&](std::int64_t j) { return masked(problem, arguments, image.image, row.source + j); };
     // All heads of a pixel at once: they lie in one run of the tensor.
     for (std::int64_t j = 0; problem.dense_channels && j < count; ++j)

@@ -3,8 +3,7 @@
 // What that buys over `simd` (measured in docs/findings/ms_deform_attn_cpu.md, D2): the pixels around a tile fill an
 // eighth of the cache, and all of its sets; the next tile's pixels can be asked for ahead of time, row by row; and the
 // border of zeros leaves one offset per point instead of four. A copy without infinities and NaN needs no care about
-// corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`. And the copy may
-// hold 16-bit values in a form that costs less to unpack (simd_paired.hpp).
+// corners that the definition leaves out, for 0 times a number is 0; an image with one goes to `simd`.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -25,7 +24,6 @@
 #include <hwy/highway.h>
 
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_pack.hpp"
-#include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_paired.hpp"
 #include "ops/ms_deform_attn/forward/cpu/simd_packed/simd_records.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_fused.hpp"
 #include "ops/ms_deform_attn/forward/shared/simd_sums.hpp"
@@ -55,7 +53,6 @@ class TileWorker {
         output_(image.job.direct.arguments.output),
         row_bytes_(static_cast<std::size_t>(problem_.channels) * sizeof(Stored)),
         streamed_(StreamsRows(output_, row_bytes_)),
-        large_points_(image.job.form.widened == 0 ? 0 : image.job.large_points()),
         scratch_(2 * scratch_size()),
         offsets_(2 * padded_),
         prefetcher_(problem_, image.job.layout, image.order, 0, std::ssize(problem_.levels)) {}
@@ -132,9 +129,7 @@ class TileWorker {
   }
   template <class Element>
   bool make_records(const Element* xy, const Element* attention, Records& to) const {
-    if constexpr (sizeof(Stored) == 2)
-      if (large_points_ != 0) return MakeRecords<true>(image_.job, xy, attention, to);
-    return MakeRecords<false>(image_.job, xy, attention, to);
+    return MakeRecords(image_.job, xy, attention, to);
   }
   void sum(std::int64_t i, std::int64_t m, const Stored* map) {
     Stored* own = output_row(query(i), m);
@@ -148,12 +143,6 @@ class TileWorker {
   template <std::int64_t kChannels>
   HWY_INLINE void sum(const RecordsOf<kChannels>& from, const Stored* map, Stored* own) const {
     const std::size_t channels = static_cast<std::size_t>(kChannels == 0 ? problem_.channels : kChannels);
-    if constexpr (std::is_same_v<Stored, float16>) {
-      if (image_.job.form.coded) return SumMixed<true>(from, large_points_, map, streamed_, own);
-    }
-    if constexpr (sizeof(Stored) == 2) {
-      if (large_points_ != 0) return SumMixed<false>(from, large_points_, map, streamed_, own);
-    }
     if constexpr (std::is_same_v<Stored, float16>) {
       if (image_.job.halved_vectors)
         return vectors::SumChannels(hn::CappedTag<float, 8>(), channels, from, map, own, streamed_);
@@ -169,7 +158,6 @@ class TileWorker {
   const TensorView& output_;
   std::size_t row_bytes_;  // of the output, and of a pixel
   bool streamed_;
-  std::size_t large_points_;  // on levels that are not widened; 0 on maps of the value's own type
   AlignedBuffer<float> scratch_;
   AlignedBuffer<std::int32_t> offsets_;
   MapPrefetcher prefetcher_;

@@ -30,9 +30,8 @@ struct Corners {
   const float* HWY_RESTRICT weights;
   std::int64_t channels;
 
-  /// `step`: pixels from pixel to pixel.
-  HWY_INLINE const Stored* pixel(std::size_t corner, std::int64_t step = 1) const {
-    return (corner < 2 ? upper : lower) + (corner % 2 == 0 ? 0 : step * (kChannels == 0 ? channels : kChannels));
+  HWY_INLINE const Stored* pixel(std::size_t corner) const {
+    return (corner < 2 ? upper : lower) + (corner % 2 == 0 ? 0 : kChannels == 0 ? channels : kChannels);
   }
   HWY_INLINE float weight(std::size_t corner) const { return weights[corner * kMaxLanes]; }
 };
@@ -68,9 +67,8 @@ struct RecordsOf : Records {
   }
 };
 
-/// Fills the records from padded rows; false when an attention weight is infinite or NaN. With
-/// kWidened for maps of pairs and widened levels, where the weights take part of the conversion.
-template <bool kWidened, class Element>
+/// Fills the records from padded rows; false when an attention weight is infinite or NaN.
+template <class Element>
 bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Element* HWY_RESTRICT attention,
                  Records& records) {
   const hn::ScalableTag<float> d;
@@ -92,20 +90,14 @@ bool MakeRecords(const PackedJob& job, const Element* HWY_RESTRICT xy, const Ele
     const auto height = field(PointGeometry::kHeight);
     const auto u = hn::Min(hn::Max(hn::MulSub(x, width, half), outside), width);
     const auto t = hn::Min(hn::Max(hn::MulSub(y, height, half), outside), height);
-    auto weight = vectors::LoadF32(d, attention + k);
-    if constexpr (kWidened) weight = hn::Mul(weight, field(PointGeometry::kScale));
+    const auto weight = vectors::LoadF32(d, attention + k);
     finite = hn::AllTrue(d, hn::IsFinite(weight)) && finite;
     const auto left = hn::Floor(u);
     const auto top = hn::Floor(t);
     const auto a = hn::Sub(u, left);
     const auto b = hn::Sub(t, top);
     // Exact: a map has less than 2^23 pixels.
-    auto pixel = hn::Zero(d);
-    if constexpr (kWidened)
-      pixel = hn::MulAdd(left, field(PointGeometry::kStep), field(PointGeometry::kFirst));
-    else
-      pixel = hn::Add(left, field(PointGeometry::kFirst));
-    pixel = hn::MulAdd(top, field(PointGeometry::kPitch), pixel);
+    const auto pixel = hn::MulAdd(top, field(PointGeometry::kPitch), hn::Add(left, field(PointGeometry::kFirst)));
     hn::StoreU(hn::Mul(hn::Sub(hn::BitCast(di, pixel), counted), channels), di, records.offset + k);
     const auto lower = hn::Mul(weight, b);
     const auto upper = hn::Sub(weight, lower);
