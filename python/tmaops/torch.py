@@ -791,7 +791,7 @@ def _gemm_pays(
         return False
     rows = math.prod(x.shape[:-1])
     if not x.is_cuda:
-        return rows >= 8  # less: packing the weight is slow
+        return rows >= 8  # torch is as fast with less
     if out_dtype is torch.float32:
         return True
     few, many = rows <= 64, rows >= 256 and activation != "none"  # scripts/bench_linear.py
