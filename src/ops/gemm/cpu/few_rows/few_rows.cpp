@@ -2,7 +2,6 @@
 // only, so it is read once, where it lies, and nothing of it is packed. Each element sums in an order that depends on
 // the problem alone.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -25,11 +24,10 @@ constexpr double kElement = 0.25e-3;    // microseconds that one thread takes to
 using Vector __attribute__((vector_size(8 * sizeof(float)))) = float;
 constexpr auto kLanes = static_cast<std::int64_t>(sizeof(Vector) / sizeof(float));
 
-Vector load(const float* from) {
-  Vector vector;
-  std::memcpy(&vector, from, sizeof(vector));
-  return vector;
-}
+/// Eight neighbouring elements wherever they lie.
+using Unaligned __attribute__((vector_size(sizeof(Vector)), aligned(alignof(float)), may_alias)) = float;
+const Unaligned& at(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
+Unaligned& at(float* to) { return *reinterpret_cast<Unaligned*>(to); }
 
 /// sums[i * kColumns] += row i of A (they lie kSlab apart) times b: `depth` products each.
 template <std::int64_t rows, std::int64_t chains>
@@ -38,8 +36,8 @@ template <std::int64_t rows, std::int64_t chains>
   std::int64_t k = 0;
   for (; k + chains * kLanes <= depth; k += chains * kLanes)
     for (std::int64_t c = 0; c < chains; ++c) {
-      const Vector column = load(b + k + c * kLanes);
-      for (std::int64_t i = 0; i < rows; ++i) partial[i][c] += load(a + i * kSlab + k + c * kLanes) * column;
+      const Vector column = at(b + k + c * kLanes);
+      for (std::int64_t i = 0; i < rows; ++i) partial[i][c] += at(a + i * kSlab + k + c * kLanes) * column;
     }
   for (std::int64_t i = 0; i < rows; ++i) {
     float sum = 0.0F;
@@ -62,12 +60,12 @@ template <std::int64_t rows, std::int64_t lines>
   std::int64_t j = 0;
   for (; j + kLanes <= columns; j += kLanes) {
     Vector sum[rows];
-    for (std::int64_t i = 0; i < rows; ++i) sum[i] = load(sums + i * kColumns + j);
+    for (std::int64_t i = 0; i < rows; ++i) sum[i] = at(sums + i * kColumns + j);
     for (std::int64_t k = 0; k < lines; ++k) {
-      const Vector line = load(b + k * pitch + j);
+      const Vector line = at(b + k * pitch + j);
       for (std::int64_t i = 0; i < rows; ++i) sum[i] += a[i * kSlab + k] * line;
     }
-    for (std::int64_t i = 0; i < rows; ++i) std::memcpy(sums + i * kColumns + j, &sum[i], sizeof(Vector));
+    for (std::int64_t i = 0; i < rows; ++i) at(sums + i * kColumns + j) = sum[i];
   }
   for (; j < columns; ++j)
     for (std::int64_t i = 0; i < rows; ++i)
@@ -122,15 +120,15 @@ void compute(const Problem& problem, const Arguments& arguments, std::int64_t ba
         add_dots(rows, a, line_of(problem, arguments, b.offset(batch, k, column + j), depth, lines), depth, sums + j);
       continue;
     }
-    for (std::int64_t at = 0; at < depth; at += kLines) {
-      const std::int64_t count = std::min(kLines, depth - at);
+    for (std::int64_t first = 0; first < depth; first += kLines) {
+      const std::int64_t count = std::min(kLines, depth - first);
       const float* from = nullptr;
       for (std::int64_t line = 0; line < count; ++line) {
         const float* const its =
-            line_of(problem, arguments, b.offset(batch, k + at + line, column), columns, lines + line * kColumns);
+            line_of(problem, arguments, b.offset(batch, k + first + line, column), columns, lines + line * kColumns);
         if (line == 0) from = its;
       }
-      add_lines(rows, count, a + at, from, in_place(b) ? b.row_stride : kColumns, columns, sums);
+      add_lines(rows, count, a + first, from, in_place(b) ? b.row_stride : kColumns, columns, sums);
     }
   }
   store_tile(problem, arguments, batch, 0, column, problem.m, columns, sums, kColumns);
