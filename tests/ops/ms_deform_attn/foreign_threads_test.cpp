@@ -27,6 +27,7 @@ class ForeignThreads : public testing::Test {
     for (const VariantInfo& variant : variants(op)) {
       if (variant.device != DeviceType::cpu || !variant.built) continue;
       const std::string name(variant.name);
+      if (name == "few_rows") continue;  // the product has many
       const auto own = run(name);
       set_num_threads(1);
       EXPECT_EQ(run(name), own) << name;
