@@ -144,7 +144,7 @@ class Columns:
             if rows is not None:
                 return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: array.astype(object))
             if self.reads(name, True) and all(isinstance(value, (str, datetime.datetime)) for value in values):
-                kind = type(values[0])  # a pandas.Timestamp reads text itself; a datetime has no nanoseconds
+                kind = type(next(iter(values), ""))  # a pandas.Timestamp reads text; a datetime has no nanoseconds
                 read = str if kind is datetime.datetime else kind
                 return self.add_array(name, values.astype(str), lambda array: numpy.array([*map(read, array)], object))
             return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]))

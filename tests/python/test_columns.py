@@ -534,6 +534,12 @@ def test_a_list_of_dates_of_pandas_comes_back_as_one(zone):
     assert len(got) == 5 and got.tolist() == [start + pandas.Timedelta(50 * i, "ms") for i in range(5)]
 
 
+@pytest.mark.parametrize("times", [[], np.array([], dtype=object)])
+def test_a_recording_without_samples_is_refused_by_name(times):
+    with pytest.raises(tmaops.InvalidValue, match="without samples"):
+        tmaops.resample({"timestamp": times, "x": np.array([])}, hz=10)
+
+
 def test_a_dictionary_may_hold_rows_of_several_lengths_and_what_is_no_array():
     given = {"t": np.arange(4.0), "x": np.arange(4.0), "detections": [[1.0], [], [2.0, 3.0], [4.0]], "note": None}
     got = tmaops.resample(given, hz=2)
