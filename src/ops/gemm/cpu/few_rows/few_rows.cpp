@@ -1,6 +1,6 @@
 // GEMM of few rows, or of few columns as D^T = B^T A^T. There every element of the large matrix counts a few times
-// only, so it is read once, where it lies, and nothing of it is packed. Each element sums in an order that depends on
-// the problem alone.
+// only, so it is read once, where it lies, and nothing of it is packed. The order in which an element of D
+// is summed depends on the problem alone.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -123,11 +123,8 @@ void compute(const Problem& problem, const Arguments& arguments, std::int64_t ba
     for (std::int64_t first = 0; first < depth; first += kLines) {
       const std::int64_t count = std::min(kLines, depth - first);
       const float* from = nullptr;
-      for (std::int64_t line = 0; line < count; ++line) {
-        const float* const its =
-            line_of(problem, arguments, b.offset(batch, k + first + line, column), columns, lines + line * kColumns);
-        if (line == 0) from = its;
-      }
+      for (std::int64_t line = count; line-- > 0;)
+        from = line_of(problem, arguments, b.offset(batch, k + first + line, column), columns, lines + line * kColumns);
       add_lines(rows, count, a + first, from, in_place(b) ? b.row_stride : kColumns, columns, sums);
     }
   }

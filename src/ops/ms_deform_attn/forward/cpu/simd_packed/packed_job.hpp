@@ -19,9 +19,9 @@ inline constexpr std::int64_t kUsualChannels = 32;
 
 /// Whether f16 is converted to half a register at a time: on Zen 4 (the only one of AMD's family 19h with AVX-512) that
 /// takes half as long.
-inline bool wants_halves(DType dtype) {
+inline bool wants_halves() {
 #if defined(__x86_64__) && defined(__GNUC__)
-  return dtype == DType::f16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h");
 #else
   return false;
 #endif
@@ -81,8 +81,8 @@ struct PackedJob {
   ForwardJob direct;
   HeadMapLayout layout;
   PointGeometry geometry;
-  std::vector<std::int32_t> row_step;  // of a point: elements from row to row
-  bool halved_vectors = wants_halves(direct.problem.value_dtype);
+  std::vector<std::int32_t> row_step;    // of a point: elements from row to row
+  bool halved_vectors = wants_halves();  // f16 alone asks
   /// The copies of one image, kept from run to run, because fresh memory costs page faults.
   mutable AlignedBuffer<unsigned char> maps;
   mutable std::mutex maps_in_use{};

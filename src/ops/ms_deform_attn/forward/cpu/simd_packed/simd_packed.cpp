@@ -121,14 +121,10 @@ class TileWorker {
     RecordsOf<0> to = records(i);
     // Of 16 bits each, too, they are loaded as they lie: converting the rows first costs a twentieth of the call.
     if (direct_points_)
-      return make_records(reader_.template own_locations<Stored>(image_.image, q, m),
-                          reader_.template own_weights<Stored>(image_.image, q, m), to);
+      return MakeRecords(image_.job, reader_.template own_locations<Stored>(image_.image, q, m),
+                         reader_.template own_weights<Stored>(image_.image, q, m), to);
     const float* xy = reader_.locations(image_.image, q, m, scratch(i));
     const float* attention = reader_.weights(image_.image, q, m, scratch(i) + 2 * padded_);
-    return make_records(xy, attention, to);
-  }
-  template <class Element>
-  bool make_records(const Element* xy, const Element* attention, Records& to) const {
     return MakeRecords(image_.job, xy, attention, to);
   }
   void sum(std::int64_t i, std::int64_t m, const Stored* map) {
