@@ -88,6 +88,63 @@ tma::Convolution to_convolution(const TensorMapOptions& options, const tma::Tens
   return convolution;
 }
 
+std::string options_text(const tma::TensorMapSpec& spec, int compute_capability, const tma::TileLoad* load) {
+  std::string text = spec.text();
+  if (compute_capability != tma::kHopper)
+    text += " --arch " + std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
+  if (load == nullptr) return text;
+  if (!load->coordinates.empty()) text += " --at " + tma::comma_list(load->coordinates);
+  if (load->shared_address != 0) text += " --base " + tma::hex(load->shared_address);
+  return text;
+}
+
+/// One load of four rows needs a box of one, and comes with compute capability 10.0 (PTX ISA, .tile::gather4).
+void check_gather4(const TensorMapAnswer& answer) {
+  const tma::TensorMapSpec& spec = answer.spec;
+  if (spec.mode != tma::Mode::tiled || spec.dims.size() != 2 || spec.box.size() != 2 || spec.box[1] != 1)
+    bad_option("gather4", spec.text(), "a tiled map of two dimensions with a box of one row: --box 64,1");
+  if (answer.compute_capability < 100) bad_option("gather4", spec.text(), "--arch 10.0 or newer");
+  if (answer.load_given) bad_option("gather4", spec.text(), "no --at: only the bytes of such a load are known");
+}
+
+std::vector<std::int64_t> to_offsets(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
+  if (spec.mode != tma::Mode::im2col || spec.dims.size() < 3 || spec.dims.size() > 5) {
+    if (!options.offsets.empty())
+      bad_option("offsets", options.offsets, "an im2col map (--filter, or --lower-corner and so on)");
+    return {};
+  }
+  const std::size_t axes = spec.dims.size() - 2;
+  const std::int64_t most = axes == 1 ? 65535 : axes == 2 ? 255 : 31;
+  const auto offsets = options.offsets.empty() ? std::vector<std::int64_t>(axes) : list("offsets", options.offsets);
+  if (offsets.size() != axes ||
+      std::ranges::any_of(offsets, [&](std::int64_t offset) { return offset < 0 || offset > most; }))
+    bad_option("offsets", options.offsets,
+               std::to_string(axes) + " numbers from 0 to " + std::to_string(most) +
+                   ": the filter's tap times the dilation, W first");
+  return offsets;
+}
+
+void examine_load(TensorMapAnswer& answer) {
+  answer.barrier_bytes = tma::transaction_bytes(answer.spec) * (answer.gather4 ? 4 : 1);
+  if (answer.gather4) {
+    answer.not_modelled = "gather4";
+  } else if (answer.spec.mode == tma::Mode::im2col && answer.spec.interleave == tma::Interleave::none) {
+    answer.pixels = tma::im2col_pixels(answer.spec, answer.load.coordinates, answer.offsets);
+  } else {
+    try {
+      answer.picture = draw(answer.spec, answer.load);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::tile_not_modelled) throw;
+      answer.not_modelled = error.details().got;
+      return;
+    }
+    const auto lanes = tma::column_access(answer.spec, answer.load, 0, 0, 8);
+    if (answer.spec.swizzle == tma::Swizzle::b128_atom32_flip8) answer.column_bytes = 8;
+    answer.column_wavefronts = tma::bank_use(lanes, answer.column_bytes).wavefronts;
+    answer.column_lanes = static_cast<int>(std::min<std::int64_t>(8, answer.picture->layout.rows));
+  }
+}
+
 }  // namespace
 
 tma::TensorMapSpec to_spec(const TensorMapOptions& options) {
@@ -142,20 +199,6 @@ tma::TileLoad to_load(const TensorMapOptions& options, const tma::TensorMapSpec&
   return load;
 }
 
-namespace {
-
-std::string options_text(const tma::TensorMapSpec& spec, int compute_capability, const tma::TileLoad* load) {
-  std::string text = spec.text();
-  if (compute_capability != tma::kHopper)
-    text += " --arch " + std::to_string(compute_capability / 10) + "." + std::to_string(compute_capability % 10);
-  if (load == nullptr) return text;
-  if (!load->coordinates.empty()) text += " --at " + tma::comma_list(load->coordinates);
-  if (load->shared_address != 0) text += " --base " + tma::hex(load->shared_address);
-  return text;
-}
-
-}  // namespace
-
 std::string command_line(const TensorMapAnswer& answer) {
   std::string text = options_text(answer.spec, answer.compute_capability, answer.load_given ? &answer.load : nullptr);
   if (answer.null_address) text += " --address 0";
@@ -173,57 +216,6 @@ std::string proposal_line(const TensorMapAnswer& answer) {
   const bool keep = answer.load_given && tma::check(proposed, load).valid();
   return options_text(proposed, answer.compute_capability, keep ? &load : nullptr);
 }
-
-namespace {
-
-/// One load of four rows needs a box of one, and comes with compute capability 10.0 (PTX ISA, .tile::gather4).
-void check_gather4(const TensorMapAnswer& answer) {
-  const tma::TensorMapSpec& spec = answer.spec;
-  if (spec.mode != tma::Mode::tiled || spec.dims.size() != 2 || spec.box.size() != 2 || spec.box[1] != 1)
-    bad_option("gather4", spec.text(), "a tiled map of two dimensions with a box of one row: --box 64,1");
-  if (answer.compute_capability < 100) bad_option("gather4", spec.text(), "--arch 10.0 or newer");
-  if (answer.load_given) bad_option("gather4", spec.text(), "no --at: only the bytes of such a load are known");
-}
-
-std::vector<std::int64_t> to_offsets(const TensorMapOptions& options, const tma::TensorMapSpec& spec) {
-  if (spec.mode != tma::Mode::im2col || spec.dims.size() < 3 || spec.dims.size() > 5) {
-    if (!options.offsets.empty())
-      bad_option("offsets", options.offsets, "an im2col map (--filter, or --lower-corner and so on)");
-    return {};
-  }
-  const std::size_t axes = spec.dims.size() - 2;
-  const std::int64_t most = axes == 1 ? 65535 : axes == 2 ? 255 : 31;
-  const auto offsets = options.offsets.empty() ? std::vector<std::int64_t>(axes) : list("offsets", options.offsets);
-  if (offsets.size() != axes ||
-      std::ranges::any_of(offsets, [&](std::int64_t offset) { return offset < 0 || offset > most; }))
-    bad_option("offsets", options.offsets,
-               std::to_string(axes) + " numbers from 0 to " + std::to_string(most) +
-                   ": the filter's tap times the dilation, W first");
-  return offsets;
-}
-
-void examine_load(TensorMapAnswer& answer) {
-  answer.barrier_bytes = tma::transaction_bytes(answer.spec) * (answer.gather4 ? 4 : 1);
-  if (answer.gather4) {
-    answer.not_modelled = "gather4";
-  } else if (answer.spec.mode == tma::Mode::im2col && answer.spec.interleave == tma::Interleave::none) {
-    answer.pixels = tma::im2col_pixels(answer.spec, answer.load.coordinates, answer.offsets);
-  } else {
-    try {
-      answer.picture = draw(answer.spec, answer.load);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::tile_not_modelled) throw;
-      answer.not_modelled = error.details().got;
-      return;
-    }
-    const auto lanes = tma::column_access(answer.spec, answer.load, 0, 0, 8);
-    if (answer.spec.swizzle == tma::Swizzle::b128_atom32_flip8) answer.column_bytes = 8;
-    answer.column_wavefronts = tma::bank_use(lanes, answer.column_bytes).wavefronts;
-    answer.column_lanes = static_cast<int>(std::min<std::int64_t>(8, answer.picture->layout.rows));
-  }
-}
-
-}  // namespace
 
 TensorMapAnswer examine(const DumpedMap& map, const TensorMapOptions& options) {
   TensorMapAnswer answer;

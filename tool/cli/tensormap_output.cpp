@@ -132,53 +132,6 @@ Json picture_json(const Picture& picture) {
   return lines;
 }
 
-}  // namespace
-
-std::string rules_table() {
-  std::string table =
-      "| rule | severity | applies to | the driver | what it says | source |\n"
-      "|---|---|---|---|---|---|\n";
-  for (const tma::Rule& rule : tma::rules()) {
-    table += "| `" + std::string(rule.id) + "` |";
-    for (const std::string_view cell :
-         {to_string(rule.severity), to_string(rule.scope), to_string(rule.driver), rule.text, rule.source})
-      table += " " + std::string(cell) + " |";
-    table += "\n";
-  }
-  return table;
-}
-
-std::string text_of(const TensorMapAnswer& answer, bool color, bool picture) {
-  std::string text = command_line(answer) + "\n";
-  const std::string null_text =
-      answer.null_address
-          ? "  " + styled("error:", Style::bad, color) +
-                " the address is null: drivers answer CUDA_ERROR_INVALID_VALUE, and encode() refuses it" +
-                styled(" [E016]", Style::faint, color) + "\n"
-          : "";
-  if (!answer.report.valid() || answer.null_address) {
-    text += styled("not valid", Style::bad, color) + "\n" + null_text + report_text(answer.report, color);
-    if (answer.report.proposal)
-      text += styled("valid instead", Style::good, color) + ": " + answer.report.proposal->change +
-              "\n  tmaops tensormap " + proposal_line(answer) + "\n";
-    return text;
-  }
-  text += styled("valid", Style::good, color) + "\n" + report_text(answer.report, color);
-  if (!answer.load_report.valid())
-    return text + styled("this load would fault", Style::bad, color) + "\n" + report_text(answer.load_report, color);
-  text += report_text(answer.load_report, color);
-  if (!answer.pixels.empty()) return text + pixels_text(answer);
-  if (!answer.picture) return text + barrier_text(answer) + "no picture: " + answer.not_modelled + " is not modelled\n";
-  text += tile_text(answer);
-  if (!picture) return text;
-  text +=
-      "\nShared memory, 128 bytes a line; a cell is 16 bytes, named by the tile index of its first element"
-      " (* fill, + partly fill):\n";
-  return text + picture_text(*answer.picture, color);
-}
-
-namespace {
-
 Json to_json(const TensorMapAnswer& answer) {
   Json json{{"valid", answer.report.valid() && !answer.null_address},
             {"null_address", answer.null_address},
@@ -240,6 +193,49 @@ std::string rest_text(const Dump& dump) {
 }
 
 }  // namespace
+
+std::string rules_table() {
+  std::string table =
+      "| rule | severity | applies to | the driver | what it says | source |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const tma::Rule& rule : tma::rules()) {
+    table += "| `" + std::string(rule.id) + "` |";
+    for (const std::string_view cell :
+         {to_string(rule.severity), to_string(rule.scope), to_string(rule.driver), rule.text, rule.source})
+      table += " " + std::string(cell) + " |";
+    table += "\n";
+  }
+  return table;
+}
+
+std::string text_of(const TensorMapAnswer& answer, bool color, bool picture) {
+  std::string text = command_line(answer) + "\n";
+  const std::string null_text =
+      answer.null_address
+          ? "  " + styled("error:", Style::bad, color) +
+                " the address is null: drivers answer CUDA_ERROR_INVALID_VALUE, and encode() refuses it" +
+                styled(" [E016]", Style::faint, color) + "\n"
+          : "";
+  if (!answer.report.valid() || answer.null_address) {
+    text += styled("not valid", Style::bad, color) + "\n" + null_text + report_text(answer.report, color);
+    if (answer.report.proposal)
+      text += styled("valid instead", Style::good, color) + ": " + answer.report.proposal->change +
+              "\n  tmaops tensormap " + proposal_line(answer) + "\n";
+    return text;
+  }
+  text += styled("valid", Style::good, color) + "\n" + report_text(answer.report, color);
+  if (!answer.load_report.valid())
+    return text + styled("this load would fault", Style::bad, color) + "\n" + report_text(answer.load_report, color);
+  text += report_text(answer.load_report, color);
+  if (!answer.pixels.empty()) return text + pixels_text(answer);
+  if (!answer.picture) return text + barrier_text(answer) + "no picture: " + answer.not_modelled + " is not modelled\n";
+  text += tile_text(answer);
+  if (!picture) return text;
+  text +=
+      "\nShared memory, 128 bytes a line; a cell is 16 bytes, named by the tile index of its first element"
+      " (* fill, + partly fill):\n";
+  return text + picture_text(*answer.picture, color);
+}
 
 std::string json_of(const TensorMapAnswer& answer) { return to_json(answer).dump(2) + "\n"; }
 

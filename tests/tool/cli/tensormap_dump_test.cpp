@@ -111,6 +111,31 @@ TEST(TensorMapDump, reads_what_tile_lang_prints) {
   expect_text(in_words.out, "line 3: --dtype f32 --dims 1733,64 --box 32,64 --swizzle 128B", "[stride_16]");
 }
 
+TEST(TensorMapDump, reads_im2col_maps) {
+  const ToolResult result = dump(
+      "Failed to initialize the TMA descriptor 1\nTMA Desc Addr:   0x7ffd7d2800c0\nformat         6\n"
+      "dim            4\ngmem_address   0x7f4520000000\nglobalDim      [128, 9, 8, 2]\n"
+      "globalStrides  [2, 256, 2304, 18432]\nsmem_box_pixel 16\nsmem_box_channel 128\n"
+      "pixelBoxLowerCorner  [-1, -1]\npixelBoxUpperCorner  [-1, -1]\nelementStrides [1, 2, 2, 1]\n"
+      "interleave     0\nswizzle        3\nl2Promotion    2\noobFill        0\n");
+  EXPECT_EQ(result.exit_code, 1);
+  expect_text(result.out,
+              "line 3: --dtype f16 --dims 128,9,8,2 --lower-corner -1,-1 --upper-corner -1,-1 --channels-per-pixel 128 "
+              "--pixels-per-column 16",
+              "--element-strides 1,2,2,1", "[swizzle_span]");
+}
+
+TEST(TensorMapDump, says_that_cutlass_prints_no_im2col_map) {
+  const std::string assertion =
+      "prog: cute/atom/copy_traits_sm90_im2col.hpp:486: auto cute::detail::make_im2col_tma_copy_desc(" +
+      std::string(2000, 'x') + "): Assertion `encode_result != CUDA_ERROR_INVALID_VALUE' failed.\nAborted\n";
+  const ToolResult alone = dump("conv\n" + assertion);
+  EXPECT_EQ(alone.exit_code, 2);
+  expect_text(alone.err, "--dump, line 2", "CUTLASS prints an assertion and no field", "--lower-corner W,H");
+  const ToolResult last = dump(cutlass("", "0x7f4520000000", "(1000,1024,8,1,1)", "(2,2000,2048000,0,0)") + assertion);
+  expect_text(last.out, "line 2: --dtype f16 --dims 1000,1024,8", "not read: an im2col map of which CUTLASS");
+}
+
 TEST(TensorMapDump, a_torn_map_does_not_hide_the_others) {
   const std::string torn = "TMA Desc Addr:   0x7fff1c7c1700\nformat         9\ndim            )(,31024,\n";
   const std::string whole = cutlass("", "0x7f4520000000", "(1024,1024,8,1,1)", "(2,2048,2097152,0,0)");
