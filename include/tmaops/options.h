@@ -7,8 +7,8 @@
 //
 //   word(kind, word)                     its number is its place
 //   option(kind, name, torch, default)   zero by default, with few exceptions
-// kind: f32, f64, i32, flag, word (one of the list of the same name), text, tensor, time, allocator; i64_list, i32_list
-// and group_list, whose length is the next option, a count, or that of the levels.
+// kind: f32, f64, i32, flag, word (one of the list of the same name), text, tensor, time, allocator; i64_list,
+// i32_list, group_list, text_list and column_list, whose length is the next option, a count, or that of the levels.
 // torch: which of the torch operators takes the option: none, forward, backward, both.
 //
 // Programs are compiled against the places of both: new ones stand at the end of their list.
@@ -118,5 +118,41 @@
   option(tensor, source_offset_tensor, both, NULL) \
   option(tensor, target_offset_tensor, both, NULL) \
   option(tensor, values, backward, NULL) /* backward of min and max alone: the values of the forward pass, shape of grad_values */
+
+// --- recordings ------------------------------------------------------------------------------------------------------
+
+/// Texts are as the options of `tmaops resample` have them; null or empty: not given.
+#define TMAOPS_RECORDING_OPTION_LIST(option) \
+  option(f64, hz, none, 0) /* targets per second, from the first timestamp of each episode to its last; 0: targets are given */ \
+  option(text, start, none, NULL) /* first and last target: seconds or ISO 8601 */ \
+  option(text, end, none, NULL) \
+  option(flag, align, none, 0) /* targets at multiples of the period */ \
+  option(flag, sort, none, 0) /* rows by time, within each episode */ \
+  option(flag, strict, none, 0) /* a warning is an error */ \
+  option(flag, drop_gaps, none, 0) /* targets in gaps are left out, not invalid */ \
+  option(f64, snap, none, 0) /* seconds within which a target takes a sample's values */ \
+  option(f64, max_gap, none, 0) /* seconds; 0: no limit */ \
+  option(text, columns, none, NULL) /* "x,y,z", "tx=p_x,*" */ \
+  option(text_list, modes, none, NULL) /* "gripper=previous", "linear" */ \
+  option(count, mode_count, none, 0) \
+  option(text, outside, none, NULL) /* "hold", "nan" (the default), "extrapolate", "error", "drop" */ \
+  option(text, duplicates, none, NULL) /* "error" (the default), "last" */ \
+  option(text, time, none, NULL) /* name of the times */ \
+  option(text, time_unit, none, NULL) /* "s", "ms", "us", "ns" */ \
+  option(text, offsets_array, none, NULL) /* name of the column with the offsets of episodes */ \
+  /* Packed episodes: their first rows, and the number of rows; instead of a column. */ \
+  option(i64_list, offsets, none, NULL) \
+  option(count, offset_count, none, 0) \
+  /* The targets, where hz is 0: one column of times, or the columns of a recording, whose times they are. */ \
+  option(column_list, targets, none, NULL) \
+  option(count, target_columns, none, 0) \
+  option(flag, like, none, 0) /* not 0: these are a recording's; messages then speak of --like instead of --times */ \
+  option(text, targets_name, none, NULL) /* of their times */ \
+  option(text, targets_unit, none, NULL) \
+  option(i64_list, target_offsets, none, NULL) /* optional: the targets of each episode; else each has all */ \
+  option(count, target_offset_count, none, 0) \
+  option(text, where, none, NULL) /* what messages call the recording; null: "recording" */ \
+  option(f64, offset, none, 0) /* seconds that are added to the times, but not to the targets */ \
+  option(text, group, none, NULL) /* name of the column each of whose values is an episode */
 
 // clang-format on

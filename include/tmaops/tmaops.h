@@ -203,6 +203,8 @@ typedef struct tmaops_channel_group {
 #define TMAOPS_FIELD_i64_list(name) const int64_t* name;
 #define TMAOPS_FIELD_i32_list(name) const int32_t* name;
 #define TMAOPS_FIELD_group_list(name) const tmaops_channel_group* name;
+#define TMAOPS_FIELD_text_list(name) const char* const* name;
+#define TMAOPS_FIELD_column_list(name) const tmaops_recording_column* name;
 
 // --- gemm ------------------------------------------------------------------------------------------------------------
 
@@ -401,73 +403,11 @@ typedef struct tmaops_recording_column {
   int64_t source;                    // in a result: the given column that it comes from, or -1
 } tmaops_recording_column;
 
-/// Texts are as the command's options have them; null or empty: not given.
 typedef struct tmaops_recording_options {
   size_t size;
-  double hz;          // targets per second, from the first timestamp of each episode to its last; 0: targets are given
-  const char* start;  // first and last target: seconds or ISO 8601
-  const char* end;
-  int32_t align;             // targets at multiples of the period
-  int32_t sort;              // rows by time, within each episode
-  int32_t strict;            // a warning is an error
-  int32_t drop_gaps;         // targets in gaps are left out, not invalid
-  double snap;               // seconds within which a target takes a sample's values
-  double max_gap;            // seconds; 0: no limit
-  const char* columns;       // "x,y,z", "tx=p_x,*"
-  const char* const* modes;  // "gripper=previous", "linear"
-  int64_t mode_count;
-  const char* outside;        // "hold", "nan" (the default), "extrapolate", "error", "drop"
-  const char* duplicates;     // "error" (the default), "last"
-  const char* time;           // name of the times
-  const char* time_unit;      // "s", "ms", "us", "ns"
-  const char* offsets_array;  // name of the column with the offsets of episodes
-  /// Packed episodes: their first rows, and the number of rows; instead of a column.
-  const int64_t* offsets;
-  int64_t offset_count;
-  /// The targets, where hz is 0: one column of times, or the columns of a recording, whose times they are.
-  const tmaops_recording_column* targets;
-  int64_t target_columns;
-  int32_t like;              // not 0: these are a recording's; messages then speak of --like instead of --times
-  const char* targets_name;  // of their times
-  const char* targets_unit;
-  const int64_t* target_offsets;  // optional: the targets of each episode; else each has all
-  int64_t target_offset_count;
-  const char* where;  // what messages call the recording; null: "recording"
-  double offset;      // seconds that are added to the times, but not to the targets
-  const char* group;  // name of the column each of whose values is an episode
+  TMAOPS_RECORDING_OPTION_LIST(TMAOPS_FIELD)
 } tmaops_recording_options;
-
-#define TMAOPS_RECORDING_OPTIONS     \
-  {sizeof(tmaops_recording_options), \
-   0,                                \
-   NULL,                             \
-   NULL,                             \
-   0,                                \
-   0,                                \
-   0,                                \
-   0,                                \
-   0,                                \
-   0,                                \
-   NULL,                             \
-   NULL,                             \
-   0,                                \
-   NULL,                             \
-   NULL,                             \
-   NULL,                             \
-   NULL,                             \
-   NULL,                             \
-   NULL,                             \
-   0,                                \
-   NULL,                             \
-   0,                                \
-   0,                                \
-   NULL,                             \
-   NULL,                             \
-   NULL,                             \
-   0,                                \
-   NULL,                             \
-   0,                                \
-   NULL}
+#define TMAOPS_RECORDING_OPTIONS {sizeof(tmaops_recording_options) TMAOPS_RECORDING_OPTION_LIST(TMAOPS_INITIAL)}
 
 /// What the columns are: the times and their unit, the interpolation of every column, quaternions, angles.
 typedef struct tmaops_recording_rules tmaops_recording_rules;
@@ -540,7 +480,8 @@ typedef struct tmaops_option {
   double initial;            // of a number: its default
 } tmaops_option;
 
-/// Options of "gemm", "ms_deform_attn" or "resample", in the order of their struct; null too for another operator.
+/// Options of "gemm", "ms_deform_attn", "resample" or "recording", in the order of their struct; null too for another
+/// name.
 TMAOPS_API const tmaops_option* tmaops_option_at(const char* op, int64_t index);
 
 /// An element type of tensors by its name: "f64", "f32", "f16", "bf16", "i64", "i32", "u8", "bool".

@@ -72,6 +72,20 @@ class ChannelGroup(Structure):
     _fields_ = [("first", c_int64), ("count", c_int64), ("interpolation", c_int32)]
 
 
+class RecordingColumn(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_char_p),
+        ("data", c_void_p),
+        ("shape", POINTER(c_int64)),
+        ("dimensions", c_int64),
+        ("text_offsets", POINTER(c_int64)),
+        ("channel_names", POINTER(c_char_p)),
+        ("missing", c_int64),
+        ("source", c_int64),
+    ]
+
+
 class ErrorParts(Structure):
     _fields_ = [("code", c_int)] + [
         (name, c_char_p) for name in ("number", "name", "where", "got", "needed", "mend", "message")
@@ -144,6 +158,8 @@ _FIELDS = {
     "i64_list": POINTER(c_int64),
     "i32_list": POINTER(c_int32),
     "group_list": POINTER(ChannelGroup),
+    "text_list": POINTER(c_char_p),
+    "column_list": POINTER(RecordingColumn),
 }
 
 
@@ -164,7 +180,7 @@ def _struct_of(operator: str) -> type[Structure]:
     return type(f"tmaops_{operator}_options", (Structure,), {"_fields_": fields})
 
 
-OPTIONS = {operator: _options_of(operator) for operator in ("gemm", "ms_deform_attn", "resample")}
+OPTIONS = {operator: _options_of(operator) for operator in ("gemm", "ms_deform_attn", "resample", "recording")}
 STRUCTS = {operator: _struct_of(operator) for operator in OPTIONS}
 
 

@@ -26,65 +26,13 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Iterable, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 from tmaops._errors import invalid_type, invalid_value
-from tmaops._library import check, encoded, library
+from tmaops._library import OPTIONS, STRUCTS, RecordingColumn, check, encoded, library
 
-
-class _Column(Structure):
-    """tmaops_recording_column."""
-
-    _fields_ = [
-        ("name", c_char_p),
-        ("type", c_char_p),
-        ("data", c_void_p),
-        ("shape", POINTER(c_int64)),
-        ("dimensions", c_int64),
-        ("text_offsets", POINTER(c_int64)),
-        ("channel_names", POINTER(c_char_p)),
-        ("missing", c_int64),
-        ("source", c_int64),
-    ]
-
-
-class _Options(Structure):
-    """tmaops_recording_options."""
-
-    _fields_ = [
-        ("size", c_size_t),
-        ("hz", c_double),
-        ("start", c_char_p),
-        ("end", c_char_p),
-        ("align", c_int32),
-        ("sort", c_int32),
-        ("strict", c_int32),
-        ("drop_gaps", c_int32),
-        ("snap", c_double),
-        ("max_gap", c_double),
-        ("columns", c_char_p),
-        ("modes", POINTER(c_char_p)),
-        ("mode_count", c_int64),
-        ("outside", c_char_p),
-        ("duplicates", c_char_p),
-        ("time", c_char_p),
-        ("time_unit", c_char_p),
-        ("offsets_array", c_char_p),
-        ("offsets", POINTER(c_int64)),
-        ("offset_count", c_int64),
-        ("targets", POINTER(_Column)),
-        ("target_columns", c_int64),
-        ("like", c_int32),
-        ("targets_name", c_char_p),
-        ("targets_unit", c_char_p),
-        ("target_offsets", POINTER(c_int64)),
-        ("target_offset_count", c_int64),
-        ("where", c_char_p),
-        ("offset", c_double),
-        ("group", c_char_p),
-    ]
-
+_Column, _Options = RecordingColumn, STRUCTS["recording"]
 
 library.tmaops_recording_decide.argtypes = [POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
 library.tmaops_recording_resample.argtypes = [c_void_p, POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
@@ -215,7 +163,7 @@ def _offsets(values: Any, keep: list[Any]) -> tuple[Any, int]:
 
 
 _TEXTS = frozenset("columns outside duplicates time time_unit times_unit like_time where group start end".split())
-_NUMBERS = frozenset("hz snap max_gap offset align sort strict drop_gaps".split())
+_NUMBERS = frozenset(option.name for option in OPTIONS["recording"] if option.kind in ("f64", "flag")) - {"like"}
 _FIELDS = {"like_time": "targets_name", "times_unit": "targets_unit"}
 _ZEROS = {"hz": float("nan"), "max_gap": -1.0}  # 0 is "not given" there
 

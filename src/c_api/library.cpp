@@ -50,7 +50,8 @@ const std::map<std::string_view, std::vector<tmaops_variant>>& listing() {
 }
 
 /// What an option of this name may be, then null; null where it is not one of several words.
-const char* const* words_of(std::string_view option) {
+const char* const* words_of(std::string_view kind, std::string_view option) {
+  if (kind != "word") return nullptr;
 #define TMAOPS_WORDS(kind)                                                                   \
   static constexpr const char* kWords_##kind[] = {TMAOPS_WORDS_##kind(TMAOPS_TEXT) nullptr}; \
   if (option == #kind) return kWords_##kind;
@@ -69,8 +70,13 @@ double number(const Field& field) {
   return 0;
 }
 
-#define TMAOPS_TOLD(kind, name, torch, ...) \
-  {#name, #kind, #torch, words_of(#name), offsetof(std::remove_const_t<decltype(initial)>, name), number(initial.name)},
+#define TMAOPS_TOLD(kind, name, torch, ...)                \
+  {#name,                                                  \
+   #kind,                                                  \
+   #torch,                                                 \
+   words_of(#kind, #name),                                 \
+   offsetof(std::remove_const_t<decltype(initial)>, name), \
+   number(initial.name)},
 
 /// The options of an operator, made once.
 std::span<const tmaops_option> options_of(std::string_view op) {
@@ -87,6 +93,11 @@ std::span<const tmaops_option> options_of(std::string_view op) {
   if (op == "resample") {
     static constexpr tmaops_resample_options initial = TMAOPS_RESAMPLE_OPTIONS;
     static const tmaops_option all[] = {TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_TOLD)};
+    return all;
+  }
+  if (op == "recording") {
+    static constexpr tmaops_recording_options initial = TMAOPS_RECORDING_OPTIONS;
+    static const tmaops_option all[] = {TMAOPS_RECORDING_OPTION_LIST(TMAOPS_TOLD)};
     return all;
   }
   return {};
