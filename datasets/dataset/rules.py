@@ -122,7 +122,7 @@ class Rules:
             f"{channels}={mode}"
             for name in place
             for channels, mode in self[name].modes(place[name]).items()
-            if mode != "slerp"
+            if mode != "slerp" and (mode != "linear" or "asked for" in self[name].why)
         ]
         for four in self.quaternions:
             if four[0][0] in place:
@@ -358,27 +358,8 @@ def _rule(known: Known, parts: list[tuple[int, int, str, str]], whole: str | Non
 
 _decided: dict[tuple, _recording.Rules] = {}
 
-#: Columns and channels that are linear by the first rows of a data set and jump by a turn later -> a warning.
+#: What is linear by the first rows of a data set and jumps by a turn later -> a warning.
 jumps: dict[str, str] = {}
-
-
-def _look_for_jumps(name: str, values: np.ndarray, rule: Rule, episodes: Episodes) -> None:
-    """Adds the linear channels of a column (S, channels) to `jumps` that the library takes for angles by these values."""
-    if values.dtype.kind != "f" or "asked for" in rule.why:
-        return
-    with np.errstate(invalid="ignore"):  # of infinities
-        spans = np.fmax.reduce(values) - np.fmin.reduce(values)
-        near = (3 < spans) & (spans < 361)  # the library has the rule
-        steps = np.fmax.reduce(np.abs(np.diff(values[:, near], axis=0)), initial=0)
-    if not (2 * steps > spans[near]).any():
-        return
-    known, offsets = Known(name, "", values.shape[1], values), np.append(0, np.cumsum(episodes.rows))
-    for part in decide([known], {}, offsets=offsets, rows=len(values)).rules[name].parts:
-        was = next(each.mode for each in rule.parts if each.first <= part.first < each.first + each.count)
-        if part.mode.startswith("angle") and was == "linear":
-            label = name if values.shape[1] == 1 else f"{name}[{part.first}:{part.first + part.count}]"
-            what = f"'{label}' jumps by a turn in {episodes.names[0]} and is linear by the first rows of the data set"
-            jumps.setdefault(label, f"{what}: --mode '{label}={part.mode}' takes the shorter way [angle_later]")
 
 
 def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) -> dict[str, np.ndarray]:
@@ -392,9 +373,12 @@ def compute(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) ->
     if key not in _decided:  # the modes say all, so that one row is enough
         one = [column._replace(values=column.values[:1], shape=(1, *column.shape[1:])) for column in columns]
         _decided[key] = _recording.Rules(one, mode=modes, time="time", time_unit="ns", duplicates="last")
-    for name, values in numbers.items():
-        _look_for_jumps(name, values, rules[name], episodes)
     max_gap = None if episodes.max_gap is None else episodes.max_gap / 1e9
     result = _decided[key].resample(columns, max_gap=max_gap, **episodes.asked)
+    for note in result.report["warnings"] if result.warns else ():
+        if note["id"] == "angle_later":
+            text = re.sub(r"'c(\d+)", lambda match: "'" + [*numbers][int(match[1])], note["text"])
+            said = text.replace(" and is", f" in {episodes.names[0]} and is", 1)
+            jumps.setdefault(text, f"{said} [angle_later]")
     found = {each.source: each.values for each in result.arrays}
     return {name: found[i].reshape(episodes.targets.size, -1) for i, name in enumerate(numbers, 1)}

@@ -114,6 +114,7 @@ class ModePlanner {
           const Assignment& assigned = assigned_[c][k];
           if (assigned.mode.interpolation != mode || assigned.mode.angle) continue;
           const ChannelReference channel{c, static_cast<std::int64_t>(k)};
+          if (mode == Interpolation::linear && assigned.reason != kNamed) plan.linear_by_default.push_back(channel);
           if (mode == Interpolation::slerp)
             quaternions[assigned.quaternion / 4][assigned.quaternion % 4] = channel;
           else
@@ -251,7 +252,8 @@ class ModePlanner {
         assign_whole(c, Interpolation::next, "the flag of a first step");
     }
   }
-  /// What is read into a column of actions: a difference would have to be added up. Flags that nulls keep from `any`.
+  /// What is read into a column of actions: a difference would have to be added up. Flags and rewards that nulls keep
+  /// from `any` and `sum`.
   void note_roles(ModePlan& plan) const {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
       const Column& column = recording_.columns[c];

@@ -35,6 +35,17 @@ void fit_angles(const Recording& recording, ModePlan& plan) {
   }
 }
 
+/// Warns of channels whose values jump by a turn, and which are linear since those of the plan did not.
+void warn_of_late_angles(const Recording& recording, const ModePlan& plan, std::vector<Note>& warnings) {
+  const ColumnView view{recording.columns};
+  for (const ChannelReference& channel : plan.linear_by_default)
+    if (const double turn = turn_by_value(view, channel, recording.offsets); turn != 0) {
+      const std::string name = display_text(view.text(std::span(&channel, 1)));
+      warnings.push_back({"angle_later", "'" + name + "' jumps by a turn and is linear by its rule: --mode '" + name +
+                                             (turn == 360 ? "=angle:deg'" : "=angle:rad'") + " takes the shorter way"});
+    }
+}
+
 std::string kinds_text(const std::vector<Rules::Kind>& kinds) {
   return joined(kinds, ", ", [](const Rules::Kind& kind) {
     return display_text(kind.name) + (kind.width == 1 ? "" : "[" + std::to_string(kind.width) + "]");
@@ -54,6 +65,7 @@ Rules decide(Recording& recording, const Options& options, const Policies& polic
            "those of the rules: " + kinds_text(fixed->columns));
     rules.plan = fixed->plan;
     fit_angles(recording, rules.plan);
+    warn_of_late_angles(recording, rules.plan, warnings);
   } else {
     warn_of_recording(recording, warnings);
   }

@@ -136,6 +136,7 @@ struct ModePart {
 
 struct ModePlan {
   std::vector<ModeGroup> groups{};
+  std::vector<ChannelReference> linear_by_default{};  // that nobody asked to be so
   /// Per column that is not of real numbers, or an image: previous, next or nearest, and it is copied sample by sample;
   /// or a mode over intervals that keeps its numbers whole, and it is part of a group.
   std::vector<Interpolation> whole_columns{};  // index: column; linear for other columns of real numbers
