@@ -283,7 +283,8 @@ def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -
         for each in fits:
             if each.name != name and not _takes(each, mode):  # it means those that can have the mode
                 continue
-            if each.channels is None and each.values is None and mode not in TAKEN:
+            looked_at = each.values is not None and not each.nulls
+            if each.channels is None and not looked_at and mode not in TAKEN and not _takes(each, mode):
                 raise Refused(where, f"{mode} for {each.kind}", "previous, next or nearest")
             whole.pop(each.name, None)
             if mode not in OWN and (not each.channels or each.values is not None or mode in PICKED):

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tmaops._recording import reads_text
+from tmaops._recording import mode_of, reads_text
 from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import readable
@@ -404,6 +404,9 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
     if width:
         made = numbers_of(column) if width <= MOST_CHANNELS else None
         return made if made is None else made.reshape(len(made), *shape_of(column))
+    if column.null_count and mode_of(name) in ("any", "next"):  # flags, of which `any` says what is known
+        made = numbers_of(column)
+        return made[:, 0] if made is not None and np.isin(made[~np.isnan(made)], (0, 1)).all() else None
     if column.null_count or width == 0:
         return None
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):

@@ -100,6 +100,26 @@ class Columns:
         ]
         self.restore += [_as_it_is] * len(names)
 
+    def add_flags(self, name: str, objects: Callable[[], Any], back: Callable[[Any], Any] = _as_it_is) -> bool:
+        """Flags by their name, None among them, as numbers that are NaN there: `any` says what is known."""
+        import numpy
+
+        values = objects() if _recording.mode_of(name) in ("any", "next") else None
+        kinds = set() if values is None else {type(value).__name__ for value in values}
+        if values is None or not kinds <= {"bool", "bool_", "int", "float", "NoneType"}:
+            return False
+        numbers, kind = values.astype("f4"), int if "int" in kinds else bool
+
+        def flags(made: Any) -> Any:
+            if (made % 1 > 0).any():
+                needed = "previous, next, nearest, any, min or max"
+                raise _errors.invalid_value(f"column '{name}'", "a mode by which flags become other numbers", needed)
+            return back(numpy.where(numpy.isnan(made), None, numpy.nan_to_num(made).astype(kind)))
+
+        if found := bool(numpy.isin(numbers[~numpy.isnan(numbers)], (0, 1)).all()):
+            self.add_array(name, numbers, flags)
+        return found
+
     def add(self, name: str, values: Any) -> None:
         import numpy
 
@@ -147,7 +167,10 @@ class Columns:
                 kind = type(next(iter(values), ""))  # a pandas.Timestamp reads text; a datetime has no nanoseconds
                 read = str if kind is datetime.datetime else kind
                 return self.add_array(name, values.astype(str), lambda array: numpy.array([*map(read, array)], object))
-            return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]))
+            if self.add_flags(name, lambda: values):
+                return None
+            missing = sum(value is None for value in values)
+            return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]), missing)
         if values.dtype.byteorder == ">":
             values = values.astype(values.dtype.newbyteorder("<"))
         if kind == "m":  # as dates, of which the library writes those of targets in ns
@@ -201,7 +224,11 @@ class Columns:
             real = values.to_numpy(dtype="f4" if getattr(dtype, "itemsize", 8) == 4 else "f8", na_value=float("nan"))
             return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
         missing = int(values.isna().sum())
-        if not missing and self.reads(name, pandas.api.types.is_string_dtype(dtype)):
+        objects = functools.partial(values.to_numpy, object, na_value=None)
+        if self.add_flags(name, objects, lambda made: pandas.array(made, dtype=dtype)):
+            return None
+        sums = kind in "iu" and _recording.mode_of(name) == "sum"
+        if not missing and (sums or self.reads(name, pandas.api.types.is_string_dtype(dtype))):
             numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
             whole = values.to_numpy(dtype=object).astype(numbers)
             return self.add_array(name, whole, lambda column: pandas.array(column, dtype=dtype))
@@ -221,8 +248,17 @@ class Columns:
             rows = _stacked(values.to_numpy())
         elif getattr(dtype, "scale", 0):  # a decimal with digits behind the point
             rows = values.cast(polars.Float64).to_numpy()
-        if not nulls and (dtype.is_float() or dtype.is_integer() or dtype == polars.Boolean):
+
+        def objects() -> Any:
+            import numpy
+
+            return numpy.array(values.to_list(), dtype=object)
+
+        whole = dtype.is_integer() or dtype == polars.Boolean
+        if not nulls and (dtype.is_float() or whole):
             self.add_array(name, values.to_numpy())
+        elif whole and self.add_flags(name, objects, lambda made: polars.Series(made.tolist(), dtype=dtype)):
+            pass
         elif dtype.is_float() or rows is not None:
             array = values.to_numpy() if rows is None else rows
             self.add_array(name, array, lambda column: _polars_series(polars, column, dtype, nulls))

@@ -24,6 +24,7 @@ given as it is where `reads_text(name)` says that it may be a time or a mask.
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
@@ -131,6 +132,15 @@ def packed(columns: Sequence[Given]) -> Given:
 def reads_text(name: str) -> bool:
     """Whether the library looks at the text of a column of this name: it may be a time, or a mask of rows with data."""
     return bool(library.tmaops_recording_reads_text(encoded(name)))
+
+
+@functools.lru_cache(256)
+def mode_of(name: str) -> str | None:
+    """The mode that the library has for numbers of 0 under this name: "any" of flags, "sum" of rewards."""
+    import numpy
+
+    given = [column("timestamp", numpy.zeros(1)), column(f"x.{name}", numpy.zeros(1))]
+    return next((each["mode"] for each in Rules(given, time="timestamp").columns), None)
 
 
 def _given(columns: Iterable[Given], keep: list[Any]) -> ctypes.Array:

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/display.hpp"
+#include "core/enum_name.hpp"
 #include "core/fail.hpp"
 #include "core/spelling.hpp"
 #include "ops/resample/options.hpp"
@@ -158,20 +159,9 @@ class ModePlanner {
   static constexpr std::string_view kNamed = "--mode", kJumps = "its values jump by a turn";
 
   std::string_view kind_text(std::size_t column) const {
-    switch (recording_.columns[column].data.type.kind) {
-      case ElementKind::real:
-        return "real numbers";
-      case ElementKind::integer:
-        return "integers";
-      case ElementKind::boolean:
-        return "booleans";
-      case ElementKind::text:
-        return "text";
-      case ElementKind::time:
-        return "times";
-      default:
-        return "elements of another type";
-    }
+    static constexpr std::string_view kTexts[] = {"real numbers", "integers", "booleans",
+                                                  "text",         "times",    "elements of another type"};
+    return enum_name(kTexts, recording_.columns[column].data.type.kind);
   }
   bool is_real(std::size_t column) const { return recording_.columns[column].data.type.kind == ElementKind::real; }
   bool is_wide(std::size_t column) const { return std::ssize(assigned_[column]) > kMostChannels; }
@@ -258,9 +248,12 @@ class ModePlanner {
     for (std::size_t c = 0; c < assigned_.size(); ++c) {
       const Column& column = recording_.columns[c];
       const std::string name = display_text(column.name);
-      if (named_flag(column.name) && column.missing > 0 && !is_real(c) &&
+      const bool reward = named_reward(column.name);
+      if ((reward || named_flag(column.name)) && column.missing > 0 && !is_real(c) &&
           std::ranges::count(assigned_[c], kNamed, &Assignment::reason) == 0)
-        plan.warnings.push_back({"flag_with_nulls", name + " has nulls and can miss what it flags: write false there"});
+        plan.warnings.push_back({reward ? "reward_with_nulls" : "flag_with_nulls",
+                                 name + (reward ? " has nulls and is not summed up: write 0 there, or real numbers"
+                                                : " has nulls and can miss what it flags: write false there")});
       const auto sums = [](const Assignment& each) { return each.mode.interpolation == Interpolation::sum; };
       if (named_action(column.name) && is_real(c) && std::ranges::none_of(assigned_[c], sums))
         plan.notes.push_back(

@@ -537,24 +537,61 @@ def test_times_in_minutes_and_hours_are_a_warning_behind_every_door(name, tmp_pa
     assert ids == ["unit_ambiguous"] and not with_unit["warnings"]
 
 
-@pytest.mark.parametrize("door", ["pandas", "polars", "parquet"])
-def test_a_flag_with_nulls_is_a_warning_unless_its_mode_is_asked_for(door, tmp_path):
-    flags = [None if i == 2 else i == 3 for i in range(9)]
-    columns = {"timestamp": np.arange(9) / 8, "done": flags, "x": np.arange(9.0)}
+NULLABLE = ["dict", "pandas", "pandas objects", "pandas of arrow", "polars", "parquet"]
+
+
+def _by_nullable(door, columns, kinds, path, **asked):
+    """Lists by name through a door whose columns can have nulls: lists again, and what looked wrong."""
     if door == "parquet":
         pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         dataset = pytest.importorskip("tmaops.dataset")
-        parquet.write_table(pa.table(columns), tmp_path / "in.parquet")
+        types = {"boolean": pa.bool_(), "Int64": pa.int64()}
+        made = {name: pa.array(v, types.get(kinds.get(name))) for name, v in columns.items()}
+        parquet.write_table(pa.table(made), path / "in.parquet")
+        out = path / f"{len(list(path.iterdir()))}.parquet"
+        report = dataset.resample(path / "in.parquet", out, workers=1, **asked)
+        return parquet.read_table(out).to_pydict(), report.warnings
+    given = {name: np.array(v, object if name in kinds else float) for name, v in columns.items()}
+    if door == "polars":
+        given = pytest.importorskip("polars").DataFrame(columns)
+    elif door != "dict":
+        pandas = pytest.importorskip("pandas")
+        of = {"pandas": lambda kind: kind, "pandas objects": lambda _: object}.get(
+            door, lambda kind: {"boolean": "bool[pyarrow]", "Int64": "int64[pyarrow]"}[kind]
+        )
+        given = pandas.DataFrame({n: pandas.array(v, of(kinds[n])) if n in kinds else v for n, v in columns.items()})
+    made, report = tmaops.resample_columns(given, report=True, **asked)
+    lists = {name: made[name].to_list() if door != "dict" else made[name].tolist() for name in columns}
+    return {name: [None if str(each) == "<NA>" else each for each in v] for name, v in lists.items()}, report.warnings
 
-        def said(out, **mode):
-            return dataset.resample(tmp_path / "in.parquet", tmp_path / out, hz=4, workers=1, **mode).warnings
-    else:
-        frames = pytest.importorskip(door)
-        frame = frames.DataFrame({**columns, "done": frames.array(flags, "boolean")} if door == "pandas" else columns)
 
-        def said(out, **mode):
-            return tmaops.resample_columns(frame, hz=4, report=True, **mode)[1].warnings
+@pytest.mark.parametrize("door", NULLABLE)
+@pytest.mark.parametrize("holes", [(), (2,), (2, 3), (0, 5)])
+@pytest.mark.parametrize("kind", ["boolean", "Int64"])
+def test_a_flag_with_nulls_says_what_is_known(door, holes, kind, tmp_path):
+    flags = [i in (3, 6) for i in range(9)]
+    flags = [None if i in holes else int(each) if kind == "Int64" else each for i, each in enumerate(flags)]
+    columns = {"timestamp": [i / 8 for i in range(9)], "done": flags, "x": [float(i) for i in range(9)]}
+    made, warnings = _by_nullable(door, columns, {"done": kind}, tmp_path, hz=4)
+    wanted = [flags[0], *([flags[i], flags[i + 1]] for i in range(1, 8, 2))]  # one target for two samples
+    wanted = [wanted[0], *(True if 1 in two else None if None in two else False for two in wanted[1:])]
+    assert made["done"] == wanted and all(each is None or type(each) is type(flags[7]) for each in made["done"])
+    assert not warnings
+    nearest, _ = _by_nullable(door, columns, {"done": kind}, tmp_path, hz=4, mode={"done": "next"})
+    assert nearest["done"] == flags[::2]
+    with pytest.raises(ValueError, match="done"):  # noqa: PT011, of two kinds
+        _by_nullable(door, columns, {"done": kind}, tmp_path, hz=5, mode={"done": "linear"})
 
+
+@pytest.mark.parametrize("door", ["pandas", "pandas of arrow", "polars", "parquet"])
+def test_a_reward_of_a_nullable_type_is_summed_up_and_one_with_nulls_is_said(door, tmp_path):
+    columns = {"timestamp": [i / 8 for i in range(9)], "reward": [1] * 9, "is_first": [i == 0 for i in range(9)]}
+    kinds = {"reward": "Int64", "is_first": "boolean"}
+    made, warnings = _by_nullable(door, columns, kinds, tmp_path, hz=4)
+    assert sum(made["reward"]) == 9 and not warnings
+    made, _ = _by_nullable(door, columns, kinds, tmp_path, hz=16)
+    assert made["is_first"] == [True] + [False] * 16
+    columns["reward"] = [None, *columns["reward"][1:]]
     with pytest.warns(UserWarning) if door != "parquet" else contextlib.nullcontext():
-        assert any("done has nulls and can miss what it flags" in text for text in said("a.parquet"))
-    assert not any("nulls" in text for text in said("b.parquet", mode={"done": "next"}))
+        _, warnings = _by_nullable(door, columns, kinds, tmp_path, hz=4)
+    assert any("reward has nulls and is not summed up" in text for text in warnings)
