@@ -23,11 +23,6 @@ TMAOPS_CLONES void add_constant(float term, std::int64_t count, float* out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] += term;
 }
 
-/// Negative numbers but NaN become 0. -0 stays as it is, as in `x < 0 ? 0 : x`.
-TMAOPS_CLONES void relu_bf16(std::uint16_t* x, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) x[i] = x[i] > 0x8000u && x[i] <= 0xff80u ? std::uint16_t{0} : x[i];
-}
-
 }  // namespace
 
 void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
@@ -58,13 +53,6 @@ void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t
       store_f32(arguments.d, problem.d.dtype, problem.d.offset(batch, i, j), problem.d.column_stride, count, x);
     }
   }
-}
-
-void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count) {
-  if (dtype == DType::bf16)
-    relu_bf16(static_cast<std::uint16_t*>(data) + offset, count);
-  else
-    activate(activation, static_cast<float*>(data) + offset, count);
 }
 
 }  // namespace tmaops::ops::gemm

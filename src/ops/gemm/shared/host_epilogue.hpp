@@ -8,12 +8,10 @@
 namespace tmaops::ops::gemm {
 
 /// D[batch, row.., column..] = act(alpha * accumulators + beta * C + bias) in f32, rounded once, for a tile of
-/// rows x columns accumulators whose rows lie `pitch` elements apart. Null accumulators stand for zeros (K = 0).
+/// rows x columns accumulators whose rows lie `pitch` elements apart. They may be D itself. Null ones stand for zeros
+/// (K = 0).
 void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
                 std::int64_t column, std::int64_t rows, std::int64_t columns, const float* accumulators,
                 std::int64_t pitch);
-
-/// The activation of `count` neighbouring elements: any of f32; of bf16 only relu, which commutes with rounding.
-void activate_in_place(Activation activation, void* data, DType dtype, std::int64_t offset, std::int64_t count);
 
 }  // namespace tmaops::ops::gemm
