@@ -27,9 +27,8 @@ class Resample(PipelineStep):
 
     def run(self, data: Any = None, rank: int = 0, world_size: int = 1) -> Any:
         with self.track_time():
-            report = resample(
-                self._source, self._out, shard=(rank, world_size), resume=True, workers=1, **self._options
-            )
+            asked = self._options | {"shard": (rank, world_size), "resume": True, "workers": 1}
+            report = resample(self._source, self._out, **asked)
         self.stat_update("episodes", value=report.episodes)
         self.stat_update("rows", value=report.rows_written)
         return data

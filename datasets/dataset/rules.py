@@ -155,12 +155,8 @@ class Decided(NamedTuple):
             columns = [_recording.column(place[each.name], each.values) for each in real]
             counted = [_recording.column("time", np.arange(len(real[0].values), dtype=np.float64))]
             asked = {"hz": hz, "time_unit": self.time["unit"]} if times else {"hz": share}
-            asked |= {
-                "time": names[0] if times else "time",
-                "offsets": self.offsets,
-                "sort": True,
-                "duplicates": "last",
-            }
+            asked |= {"time": names[0] if times else "time", "offsets": self.offsets}
+            asked |= {"sort": True, "duplicates": "last"}
             modes = self.rules.spoken(place, {each.name: each.channels for each in real})
             found = _recording.Rules([*columns, *(times or counted)], mode=modes, **asked)
             for note in found.warnings:
@@ -283,8 +279,8 @@ def _asked(pattern: str, mode: str, known: list[Known], whole: dict[str, str]) -
         for each in fits:
             if each.name != name and not _takes(each, mode):  # it means those that can have the mode
                 continue
-            looked_at = each.values is not None and not each.nulls
-            if each.channels is None and not looked_at and mode not in TAKEN and not _takes(each, mode):
+            unseen = each.channels is None and (each.values is None or each.nulls)
+            if unseen and mode not in TAKEN and not _takes(each, mode):
                 raise Refused(where, f"{mode} for {each.kind}", "previous, next or nearest")
             whole.pop(each.name, None)
             if mode not in OWN and (not each.channels or each.values is not None or mode in PICKED):

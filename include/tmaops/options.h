@@ -140,11 +140,9 @@
   option(text, time, none, NULL) /* name of the times */ \
   option(text, time_unit, none, NULL) /* "s", "ms", "us", "ns" */ \
   option(text, offsets_array, none, NULL) /* name of the column with the offsets of episodes */ \
-  /* Packed episodes: their first rows, and the number of rows; instead of a column. */ \
-  option(i64_list, offsets, none, NULL) \
+  option(i64_list, offsets, none, NULL) /* of packed episodes: their first rows, and the number of rows; instead of a column */ \
   option(count, offset_count, none, 0) \
-  /* The targets, where hz is 0: one column of times, or the columns of a recording, whose times they are. */ \
-  option(column_list, targets, none, NULL) \
+  option(column_list, targets, none, NULL) /* where hz is 0: one column of times, or the columns of a recording that has them */ \
   option(count, target_columns, none, 0) \
   option(flag, like, none, 0) /* not 0: these are a recording's; messages then speak of --like instead of --times */ \
   option(text, targets_name, none, NULL) /* of their times */ \

@@ -249,15 +249,13 @@ class Columns:
         elif getattr(dtype, "scale", 0):  # a decimal with digits behind the point
             rows = values.cast(polars.Float64).to_numpy()
 
-        def objects() -> Any:
-            import numpy
-
-            return numpy.array(values.to_list(), dtype=object)
+        def flags(made: Any) -> Any:
+            return polars.Series(made.tolist(), dtype=dtype, strict=False)
 
         whole = dtype.is_integer() or dtype == polars.Boolean
         if not nulls and (dtype.is_float() or whole):
             self.add_array(name, values.to_numpy())
-        elif whole and self.add_flags(name, objects, lambda made: polars.Series(made.tolist(), dtype=dtype)):
+        elif whole and self.add_flags(name, lambda: values.to_numpy().astype(object), flags):
             pass
         elif dtype.is_float() or rows is not None:
             array = values.to_numpy() if rows is None else rows
@@ -468,11 +466,10 @@ def resample_columns(
         tmaops.Error: as E030 unsorted times, E032 equal times, E037 a mode that a column cannot have, E049
             no times (ValueErrors), E080 (a MemoryError).
     """
+    options: dict[str, Any] = dict(locals())
+    del options["recording"], options["report"]
     source = read(recording, time, group)
-    options: dict[str, Any] = {"hz": hz, "mode": mode, "columns": columns, "offsets": offsets, "sort": sort}
-    options |= {"start": start, "end": end, "align": align, "snap": snap, "max_gap": max_gap, "outside": outside}
-    options |= {"duplicates": duplicates, "time": source.time, "time_unit": time_unit, "times_unit": times_unit}
-    options |= {"offset": offset, "group": group, "strict": strict, **targets_of(times, like)}
+    options |= {"time": source.time, **targets_of(times, like)}
     try:
         result = _recording.resample(source.given, **options)
     except _errors.Error as error:

@@ -99,7 +99,8 @@ class Resample:
     def __call__(self, batch: list[Mapping]) -> dict[str, object]:
         time, group = self.options.get("time"), self.options.get("group")
         sources = [_columns.read(dict(item) if hasattr(item, "keys") else item, time, group) for item in batch]
-        rules = _recording.Rules(sources[0].given, **_decided(self.options)) if sources else None
+        decided = {name: value for name, value in self.options.items() if name not in _NOT_DECIDED}
+        rules = _recording.Rules(sources[0].given, **decided) if sources else None
         together = rules is not None and group is None and _alike(sources, rules.time["index"])
         parts = [sources] if together else [[source] for source in sources]
         index = rules.time["index"] if rules is not None else 0
@@ -114,11 +115,7 @@ class _Item(NamedTuple):
     others: dict[str, Any]
 
 
-_OF_TARGETS = ("hz", "times", "like", "times_unit")
-
-
-def _decided(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in (*_OF_TARGETS, "strict")}
+_NOT_DECIDED = ("hz", "times", "like", "times_unit", "strict")
 
 
 def _alike(sources: list[_columns.Columns], time: int) -> bool:

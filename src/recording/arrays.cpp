@@ -107,6 +107,23 @@ std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, c
   return found;
 }
 
+std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows) {
+  const auto fail = [&](std::string got) {
+    tmaops::fail(
+        ErrorCode::bad_offsets, where, got,
+        "row numbers from 0 to " + std::to_string(rows) + " that never decrease, one more than there are episodes");
+  };
+  if (array.shape.size() != 1 || array.shape[0] < 2 || array.type.kind != ElementKind::integer) fail(array.text());
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    offsets.push_back(element_i64(array, i).value_or(-1));
+    if (i > 0 && offsets.back() < offsets[offsets.size() - 2]) fail("a decrease at " + std::to_string(i));
+  }
+  if (offsets.front() != 0 || offsets.back() != rows)
+    fail("offsets from " + std::to_string(offsets.front()) + " to " + std::to_string(offsets.back()));
+  return offsets;
+}
+
 Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeOptions& options,
                       const std::string& offsets_array) {
   Recording recording;

@@ -16,6 +16,9 @@ namespace tmaops::recording {
 std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, const std::string& wanted,
                                         std::string_view where);
 
+/// The offsets of episodes in an array. Throws Error bad_offsets.
+std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows);
+
 /// Takes the times, and the offsets of episodes, out of arrays. Arrays with a row per time are the recording's columns,
 /// in order; those without one are its others. Nothing in `arrays` is copied. Throws Error array_missing and what
 /// array_times() and array_offsets() throw.

@@ -52,15 +52,48 @@ std::vector<double> some_numbers(std::int64_t rows, Number number) {
   return numbers;
 }
 
+/// The median of the steps forward; of a single time its distance from 0.
+double median_step(std::span<const double> times) {
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < times.size(); ++i)
+    if (times[i] > times[i - 1]) steps.push_back(times[i] - times[i - 1]);
+  if (steps.empty()) return times.empty() ? 0 : std::abs(times[0]);
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return *middle;
+}
+
+/// Refuses day numbers, and the ticks of Windows (since 1601) and .NET (since the year 1), by their sizes from 1990 to
+/// 2100: read as seconds and nanoseconds they would be in the wrong scale.
+void refuse_other_clocks(const std::vector<double>& times, bool whole, const std::string& where) {
+  if (times.empty()) return;
+  const auto [least, greatest] = std::ranges::minmax(times);
+  const auto within = [&](double first, double last) { return least >= first && greatest <= last; };
+  constexpr double kDayStep = 1e-4;  // 8.6 seconds; as seconds 10 kHz
+  const bool days = within(32'874, 88'069) || within(726'834, 767'011) || within(2'447'892, 2'488'070);
+  if (!whole && days && median_step(times) < kDayStep)
+    fail(ErrorCode::bad_parameter, where, "day numbers from " + real_text(least) + " on",
+         "seconds since 1970, (t - E) * 86400 with E = 25569 of Excel, 719529 of MATLAB, 2440587.5 of Julian days and "
+         "40587 of modified ones; or the unit s, if they are seconds");
+  const bool windows = within(1.2275e17, 1.5748e17), dot_net = within(6.2766e17, 6.6239e17);
+  if (windows || dot_net)
+    fail(ErrorCode::bad_parameter, where, "ticks of 100 ns from " + real_text(least) + " on",
+         std::string("nanoseconds since 1970, (t - ") + (windows ? "116444736000000000" : "621355968000000000") +
+             ") * 100; or the unit ns, if they are nanoseconds");
+}
+
 /// The unit by an option, the name, or values. number(i): of row i, nothing where it is none.
 template <class Number>
-void set_unit(std::int64_t rows, Number number, const TimeOptions& options, std::string_view name, TimeColumn& time) {
+void set_unit(std::int64_t rows, Number number, const TimeOptions& options, std::string_view name, TimeColumn& time,
+              const std::string& where) {
   if (options.unit || unit_in_name(name)) {
     time.unit = options.unit ? *options.unit : *unit_in_name(name);
     time.unit_source = options.unit ? UnitSource::option : UnitSource::name;
     return;
   }
-  const FoundUnit found = find_unit(some_numbers(rows, number), time.integer);
+  const std::vector<double> numbers = some_numbers(rows, number);
+  refuse_other_clocks(numbers, time.integer, where);
+  const FoundUnit found = find_unit(numbers, time.integer);
   time.unit = found.unit;
   time.unit_source = found.source;
   time.unit_doubt = found.doubt;
@@ -98,7 +131,7 @@ std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& 
       double value = 0;
       return parse_real(texts.text(row), value) == ParseResult::good ? std::optional(value) : std::nullopt;
     };
-    set_unit(texts.rows, number, options, name, time);
+    set_unit(texts.rows, number, options, name, time, texts.place(0));
   }
   for (std::int64_t row = 0; row < texts.rows; ++row) {
     const std::string_view text = texts.text(row);
@@ -133,7 +166,7 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
     time.unit_source = UnitSource::format;
   } else {
     const auto number = [&](std::int64_t row) { return std::optional(element_f64(array, row)); };
-    set_unit(array.size(), number, options, name, time);
+    set_unit(array.size(), number, options, name, time, where);
   }
   check_precision(array, where);
   std::vector<std::int64_t> times(static_cast<std::size_t>(array.size()));
@@ -173,17 +206,6 @@ bool names_longer_unit(const std::string& name) {
 }
 
 double seconds_of(TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); }
-
-/// The median of the steps forward; of a single time its distance from 0.
-double median_step(std::span<const double> times) {
-  std::vector<double> steps;
-  for (std::size_t i = 1; i < times.size(); ++i)
-    if (times[i] > times[i - 1]) steps.push_back(times[i] - times[i - 1]);
-  if (steps.empty()) return times.empty() ? 0 : std::abs(times[0]);
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle;
-}
 
 // Steps of whole numbers below the first are seconds, below the second ms, below the third us. Recorders have 0.1 Hz to
 // 2 kHz, which is then what each unit holds.
@@ -371,23 +393,6 @@ std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds,
                               element_i64(seconds, row).value_or(std::numeric_limits<std::int64_t>::max()),
                               element_i64(nanoseconds, row).value_or(-1)));
   return times;
-}
-
-std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows) {
-  const auto fail = [&](std::string got) {
-    tmaops::fail(
-        ErrorCode::bad_offsets, where, got,
-        "row numbers from 0 to " + std::to_string(rows) + " that never decrease, one more than there are episodes");
-  };
-  if (array.shape.size() != 1 || array.shape[0] < 2 || array.type.kind != ElementKind::integer) fail(array.text());
-  std::vector<std::int64_t> offsets;
-  for (std::int64_t i = 0; i < array.size(); ++i) {
-    offsets.push_back(element_i64(array, i).value_or(-1));
-    if (i > 0 && offsets.back() < offsets[offsets.size() - 2]) fail("a decrease at " + std::to_string(i));
-  }
-  if (offsets.front() != 0 || offsets.back() != rows)
-    fail("offsets from " + std::to_string(offsets.front()) + " to " + std::to_string(offsets.back()));
-  return offsets;
 }
 
 }  // namespace tmaops::recording

@@ -78,9 +78,6 @@ std::string joined_time_name(const TimeColumn& time);
 /// The times as whole numbers of the unit; nothing when one of them is not whole.
 std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int64_t>& nanoseconds, TimeUnit unit);
 
-/// The offsets of episodes in an array. Throws Error bad_offsets.
-std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows);
-
 /// Checks that times increase within each episode. Throws Error times_not_sorted or, unless equal timestamps are
 /// allowed, duplicate_times, with the line or row.
 void check_order(const Recording& recording, bool allow_duplicates);

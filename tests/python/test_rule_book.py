@@ -595,3 +595,49 @@ def test_a_reward_of_a_nullable_type_is_summed_up_and_one_with_nulls_is_said(doo
     with pytest.warns(UserWarning) if door != "parquet" else contextlib.nullcontext():
         _, warnings = _by_nullable(door, columns, kinds, tmp_path, hz=4)
     assert any("reward has nulls and is not summed up" in text for text in warnings)
+
+
+EPOCHS = {"Excel": 25569, "MATLAB": 719529, "Julian": 2440587.5, "modified Julian": 40587}
+
+
+@pytest.mark.parametrize("door", ["dict", "npz", "csv", "parquet", "hdf5"])
+@pytest.mark.parametrize("clock", [*EPOCHS, "FILETIME", ".NET"])
+def test_day_numbers_and_ticks_are_refused_with_the_line_that_makes_seconds_of_them(clock, door, tmp_path):
+    seconds = START + TIMES
+    if clock in EPOCHS:
+        times, said = seconds / 86400 + EPOCHS[clock], "day numbers from"
+    else:
+        epoch = 116444736 * 10**9 if clock == "FILETIME" else 621355968 * 10**9
+        times, said = (seconds * 10**7).astype("i8") + epoch, "ticks of 100 ns from"
+    columns, needed = {"timestamp": times, "x": wave(1)}, r"since 1970, \(t - "
+    with pytest.raises(ValueError, match=f"(?s){said}.*{needed}"):
+        _by_door(door, columns, tmp_path, hz=4)
+    unit = "s" if clock in EPOCHS else "ns"
+    _by_door(door, columns, tmp_path, hz=4 if unit == "s" else 1e3, time_unit=unit)  # whoever says so has it as before
+    made = (times - EPOCHS[clock]) * 86400 if clock in EPOCHS else (times - epoch) * 100  # the line of the message
+    wanted, got = (tmaops.resample({"timestamp": t, "x": wave(1)}, hz=4)["x"] for t in (seconds, made))
+    np.testing.assert_allclose(got[:40], wanted[:40], atol=1e-3)
+
+
+def _by_door(door, columns, path, **asked):
+    """Columns through a door that reads times by their values; raises what it refuses."""
+    if door == "dict":
+        tmaops.resample(columns, **asked)
+    elif door in ("npz", "csv"):
+        np.savez(path / "in.npz", **columns)
+        text = "".join(f"{t!r},{x!r}\n" for t, x in zip(columns["timestamp"].tolist(), columns["x"].tolist()))
+        (path / "in.csv").write_text("timestamp,x\n" + text)
+        try:
+            _by_tool(path / f"in.{door}", path / "out.npz", {name.replace("_", "-"): v for name, v in asked.items()})
+        except subprocess.CalledProcessError as error:
+            raise ValueError(error.stderr) from error
+    else:
+        dataset = pytest.importorskip("tmaops.dataset")
+        if door == "parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(
+                pytest.importorskip("pyarrow").table(columns), path / "in.parquet"
+            )
+        else:
+            with pytest.importorskip("h5py").File(path / "in.hdf5", "w") as file:
+                file.update(columns)
+        dataset.resample(path / f"in.{door}", path / f"out.{door}", workers=1, **asked)
