@@ -1,8 +1,6 @@
 #include "recording/recording.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <iterator>
 
 #include "core/enum_name.hpp"
@@ -20,34 +18,14 @@ std::string_view to_string(UnitSource source) {
   return enum_name(names, source);
 }
 
-namespace {
-
-/// A loop that compilers make vectors of.
-template <class T>
-std::int64_t count_nan(const std::byte* from, std::int64_t count) {
-  std::int64_t found = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, from + static_cast<std::size_t>(i) * sizeof value, sizeof value);
-    found += value != value;
-  }
-  return found;
-}
-
-}  // namespace
-
 std::int64_t count_missing(const Array& array) {
   std::int64_t missing = 0;
-  if (array.type.kind == ElementKind::real) {
-    if (array.type.bytes == 8) return count_nan<double>(array.data.get(), array.size());
-    if (array.type.bytes == 4) return count_nan<float>(array.data.get(), array.size());
-    double values[256];
-    constexpr std::int64_t kPart = std::size(values);
-    for (std::int64_t i = 0; i < array.size(); i += kPart) {
-      const std::int64_t count = std::min(kPart, array.size() - i);
-      load_f64(array, i, 1, count, values, 1);
-      for (std::int64_t k = 0; k < count; ++k) missing += std::isnan(values[k]);
-    }
+  double values[256];
+  constexpr std::int64_t kPart = std::size(values);
+  for (std::int64_t i = 0; array.type.kind == ElementKind::real && i < array.size(); i += kPart) {
+    const std::int64_t count = std::min(kPart, array.size() - i);
+    load_f64(array, i, 1, count, values, 1);
+    for (std::int64_t k = 0; k < count; ++k) missing += values[k] != values[k];
   }
   if (array.type.kind == ElementKind::time)
     for (std::int64_t i = 0; i < array.size(); ++i) missing += element_i64(array, i) == kNotATime;
