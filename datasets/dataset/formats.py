@@ -274,9 +274,7 @@ def format_of(source: Path, options: Options) -> Format:
         raise Refused(str(source), what, known)
     if not kind.module:
         raise Refused(str(source), kind.name, kind.mend)
-    for option in kind.without.split():
-        if (value := getattr(options, option)) not in (None, [], "header", False):
-            raise Refused(option, f"{value!r} for {kind.name}", "an option that its format has")
+    options.check_known(kind.without, kind.name)
     try:
         return getattr(importlib.import_module(f"tmaops.dataset.{kind.module}"), kind.format)()
     except ImportError as error:

@@ -131,6 +131,12 @@ class Options:
         fits = [value for pattern, value in seconds.items() if fnmatchcase(stream, pattern)]
         return round(fits[-1] * 1e9) if fits else None
 
+    def check_known(self, without: str, kind: str) -> None:
+        """Refuses options that mean nothing for a kind of data."""
+        for option in without.split():
+            if (value := getattr(self, option)) not in (None, [], "header", False):
+                raise Refused(option, f"{value!r} for {kind}", "an option that its format has")
+
     def check_streams(self, names: list[str]) -> None:
         """Refuses a latency or gap of a stream that the data set has not."""
         without = "a data set whose episodes have streams with clocks of their own"

@@ -92,6 +92,7 @@ def resample(
     """
     asked = options_of(hz, **options | {"episode_column": episode_column, "sort": True})
     asked.check_streams([])
+    asked.check_known("topics times copy", "a Ray Dataset")
     layout, plan = Layout(episode=episode_column), Plan()
     first = dataset.take_batch(FIRST_ROWS, batch_format="pyarrow").sort_by(episode_column)
     runs = runs_of(first.column(episode_column), f"column '{episode_column}'")

@@ -126,7 +126,7 @@ class Columns:
         if type(values) is numpy.ndarray and values.dtype.kind in "fiub" and _recording.type_of(values.dtype):
             return self.add_array(name, values)
         back: Callable[[Any], Any] = _as_it_is
-        torch = sys.modules.get("torch")
+        given, torch = values, sys.modules.get("torch")
         if torch is not None and isinstance(values, torch.Tensor):
             dtype, device = values.dtype, values.device
             values = values.detach().cpu()
@@ -152,11 +152,11 @@ class Columns:
             if module in ("jax", "jaxlib"):
                 back = sys.modules["jax"].numpy.asarray
         kind = values.dtype.kind
-        if kind == "O" and not values.ndim:
-            if isinstance(values.item(), Mapping):
+        if not values.ndim:  # one value beside the columns
+            if isinstance(given, Mapping):
                 raise _errors.invalid_type(f"column '{name}'", "a dictionary", "arrays (ResampleStep takes both)")
             self.given.append(_recording.rows(name, 0)._replace(shape=()))
-            return self.restore.append(lambda _: values.item())
+            return self.restore.append(lambda _: given)
         if kind == "O":
             rows = _stacked(values)
             if rows is not None and rows.dtype.kind in "mM":

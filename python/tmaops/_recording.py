@@ -175,7 +175,6 @@ def _offsets(values: Any, keep: list[Any]) -> tuple[Any, int]:
 _TEXTS = frozenset("columns outside duplicates time time_unit times_unit like_time where group start end".split())
 _NUMBERS = frozenset(option.name for option in OPTIONS["recording"] if option.kind in ("f64", "flag")) - {"like"}
 _FIELDS = {"like_time": "targets_name", "times_unit": "targets_unit"}
-_ZEROS = {"hz": float("nan"), "max_gap": -1.0}  # 0 is "not given" there
 
 
 def _options(keep: list[Any], **asked: Any) -> _Options:
@@ -187,8 +186,10 @@ def _options(keep: list[Any], **asked: Any) -> _Options:
         if name in _TEXTS:
             setattr(made, _FIELDS.get(name, name), str(value).encode())
         elif name in _NUMBERS:
+            if name in ("hz", "max_gap") and value == 0:  # which is "not given" there
+                raise invalid_value(f"option {name}", "0", "more than 0")
             try:
-                setattr(made, name, value or _ZEROS.get(name, 0))
+                setattr(made, name, value or 0)
             except TypeError:
                 raise invalid_type(f"option {name}", type(value).__name__, "a number, or True or False") from None
         elif name == "mode":

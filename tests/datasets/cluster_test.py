@@ -75,7 +75,12 @@ def test_a_ray_dataset_is_resampled_by_episode(tmp_path):
         with pytest.warns(UserWarning, match="energy of x is above half") as warned:
             ds = tmaops.ray.resample(source, episode_column="episode", **options)
         assert [str(each.message) for each in warned] == report.warnings
-        for more, words in (({"strict": True, "sort": True}, "strict.*energy of x"), ({"latency": {"x": 1}}, "stream")):
+        for more, words in (
+            ({"strict": True, "sort": True}, "strict.*energy of x"),
+            ({"latency": {"x": 1}}, "stream"),
+            ({"topics": ["/x"]}, "topics"),
+            ({"copy": True}, "copy"),
+        ):
             with pytest.raises(Refused, match=words):
                 tmaops.ray.resample(source, episode_column="episode", **options, **more)
         rows = ds.to_pandas().sort_values(["episode", "timestamp"]).reset_index(drop=True)

@@ -589,3 +589,15 @@ def test_options_of_another_type_and_two_kinds_of_targets_are_refused():
         with pytest.raises(tmaops.InvalidValue):
             tmaops.resample_columns(recording(), **asked)
     assert tmaops.resample_columns(recording(), hz=20, start=np.float64(0.5))["timestamp"][0] == 0.5
+
+
+@pytest.mark.parametrize("value", ["pick", 10, 2.5, True, None, np.float32(3), np.array(4)])
+def test_a_value_beside_the_columns_comes_back_as_it_is(value):
+    made = tmaops.resample({"timestamp": np.arange(9) / 8, "x": np.arange(9.0), "task": value}, hz=4)
+    assert type(made["task"]) is type(value) and made["task"] == value
+
+
+@pytest.mark.parametrize("option", ["hz", "max_gap"])
+def test_a_rate_and_a_gap_of_zero_are_refused_as_zero(option):
+    with pytest.raises(ValueError, match=rf"{option}\n  got:    0\n  needed: more than 0"):
+        tmaops.resample({"timestamp": np.arange(9) / 8, "x": np.arange(9.0)}, **({"hz": 4} | {option: 0}))
