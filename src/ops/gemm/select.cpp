@@ -1,5 +1,5 @@
-// Which variant runs, and with which tile. On the CPU the first of the list that takes the problem; on a GPU what was
-// measured to be fastest (tuning.hpp, measured.inc), else what the model expects to be (estimate.hpp).
+// Which variant runs, and with which tile. On the CPU the first of the list that takes it, but for a few rows; on a GPU
+// what was measured to be fastest (tuning.hpp, measured.inc), else what the model expects to be (estimate.hpp).
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -52,6 +52,14 @@ std::optional<Choice> measured(const TuningTable* table, const Problem& row_majo
   return std::nullopt;
 }
 
+/// Whether few_rows beats oneDNN, which copies the large matrix: for a single row or column, and for more of them in
+/// f16, which we convert to f32 for oneDNN. Its kernels of bf16 are faster (docs/findings/gemm_cpu.md, C15).
+bool few_rows_first(const Problem& row_major) {
+  const std::int64_t few = std::min(row_major.m, row_major.n);
+  if (row_major.a.dtype == DType::f16) return few <= 4 || row_major.m <= 8;
+  return row_major.a.dtype == DType::f32 && few <= 1;
+}
+
 }  // namespace
 
 Choice select(const Problem& problem, const DeviceInfo& device, std::string_view name, const std::string& tuning) {
@@ -60,10 +68,12 @@ Choice select(const Problem& problem, const DeviceInfo& device, std::string_view
     return estimate(variant.name, config, row_major, device);
   };
   if (!name.empty()) return named_choice(variants(), name, problem, device, cost);
-  if (device.device.type == DeviceType::cuda)
+  if (device.device.type == DeviceType::cuda) {
     if (const auto choice = measured(tuning_table(tuning).get(), row_major, device)) return *choice;
-  // On the CPU the list is best first at every size: oneDNN runs on our threads, so it has no start-up cost that would
-  // make the blocked kernel win on small problems.
+  } else if (few_rows_first(row_major)) {
+    return named_choice(variants(), "few_rows", problem, device, cost);
+  }
+  // On the CPU oneDNN runs on our threads, so it has no start-up cost that would make `blocked` win on small problems.
   return best_choice(variants(), problem, device, cost);
 }
 

@@ -336,9 +336,27 @@ TEST(Gemm, a_signal_handler_may_run_during_a_product) {
 }
 
 TEST(Gemm, chooses_the_best_variant_that_is_built) {
-  Buffer a(DType::f16, {4, 4}), b(DType::f16, {4, 4}), d(DType::f16, {4, 4});
+  Buffer a(DType::f32, {4, 4}), b(DType::f32, {4, 4}), d(DType::f32, {4, 4});
   EXPECT_EQ(plan_gemm(a, b, d).variant(), cpu_variants(4, 4).front());
   EXPECT_EQ(cpu_variants(4, 4).back(), "reference");
+}
+
+TEST(Gemm, chooses_few_rows_before_a_library_where_it_is_faster) {
+  const auto chosen = [](DType dtype, std::int64_t m, std::int64_t n) {
+    Buffer a(dtype, {m, 64}), b(dtype, {64, n}), d(dtype, {m, n});
+    return plan_gemm(a, b, d).variant();
+  };
+  const std::string otherwise = cpu_variants(8, 512).front();
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    EXPECT_EQ(chosen(dtype, 1, 512), "few_rows");
+    EXPECT_EQ(chosen(dtype, 512, 1), "few_rows");
+  }
+  EXPECT_EQ(chosen(DType::f16, 8, 512), "few_rows");
+  EXPECT_EQ(chosen(DType::f16, 512, 4), "few_rows");
+  EXPECT_EQ(chosen(DType::f16, 512, 8), otherwise);
+  EXPECT_EQ(chosen(DType::f32, 2, 512), otherwise);
+  EXPECT_EQ(chosen(DType::bf16, 1, 512), otherwise);
+  EXPECT_NE(chosen(DType::f16, 9, 512), "few_rows");
 }
 
 }  // namespace

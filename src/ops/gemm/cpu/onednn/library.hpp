@@ -35,8 +35,6 @@ class Sequential {
   ~Sequential() {
     if (before_ > 0) OpenMp::get().set_num_threads(before_);
   }
-  Sequential(const Sequential&) = delete;
-  Sequential& operator=(const Sequential&) = delete;
 
  private:
   SignalsHeld held_{};
