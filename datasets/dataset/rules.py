@@ -205,7 +205,8 @@ def decide(
             found.time["unit_by"] = "as the data set says"
     except Error as error:
         pattern = modes.get(error.where.removeprefix("--mode "))
-        refused = Refused(f"mode of {pattern}" if pattern else error.where, error.got, error.needed)
+        needed = f"{error.needed} ({error.mend})" if error.name == "times_not_sorted" else error.needed
+        refused = Refused(f"mode of {pattern}" if pattern else error.where, error.got, needed)
         refused.reason = error.name
         raise refused from error
     notes = [note.text for note in found.notes if not note.text.startswith("time:")]  # a format says it

@@ -82,18 +82,12 @@ class Made(NamedTuple):
     kind: str  # the library's type: "rows" where the values are numbers of rows
 
 
-_names_of_types: dict[Any, bytes | None] = {}
-
-
+@functools.lru_cache(256)
 def type_of(dtype: Any) -> bytes | None:
     """The library's name of a NumPy type; None where it has none, so that the column is given as rows."""
-    try:
-        return _names_of_types[dtype]
-    except KeyError:
-        text = dtype.str
-        known = text in _TYPES or text[1] in "US"
-        name = text.encode() if known else b"bf16" if dtype.name == "bfloat16" else None
-        return _names_of_types.setdefault(dtype, name)
+    if dtype.str in _TYPES or dtype.str[1] in "US":
+        return dtype.str.encode()
+    return b"bf16" if dtype.name == "bfloat16" else None
 
 
 def column(

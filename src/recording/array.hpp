@@ -79,7 +79,7 @@ std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index);
 std::string element_text(const Array& array, std::int64_t index);
 /// The bytes of an element of a ragged array.
 std::string_view ragged_text(const Array& array, std::int64_t index);
-/// Element of an integer array in decimal.
+/// Element of an integer or boolean array in decimal.
 std::string element_digits(const Array& array, std::int64_t index);
 /// The value of an element of a time array that is no time (NaT).
 inline constexpr std::int64_t kNotATime = std::numeric_limits<std::int64_t>::min();

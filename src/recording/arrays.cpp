@@ -91,20 +91,13 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
 
 std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, const std::string& wanted,
                                         std::string_view where) {
-  const auto find = [&](std::string_view name) -> std::optional<std::size_t> {
-    const auto found = std::ranges::find(names, name);
-    if (found == names.end()) return {};
-    return static_cast<std::size_t>(found - names.begin());
-  };
-  if (wanted.empty()) {
-    const auto usual = find("offsets");
-    return usual ? usual : find("episode_offsets");
-  }
-  const auto found = find(wanted);
-  if (!found)
-    fail(ErrorCode::array_missing, where, "no array '" + display_text(wanted) + "'",
-         names.empty() ? "an archive with arrays" : "one of: " + joined(names, ", ", display_text));
-  return found;
+  const std::vector<std::string> usual{"offsets", "episode_offsets"};
+  for (const std::string& name : wanted.empty() ? usual : std::vector{wanted})
+    if (const auto found = std::ranges::find(names, name); found != names.end())
+      return static_cast<std::size_t>(found - names.begin());
+  if (wanted.empty()) return {};
+  fail(ErrorCode::array_missing, where, "no array '" + display_text(wanted) + "'",
+       names.empty() ? "an archive with arrays" : "one of: " + joined(names, ", ", display_text));
 }
 
 std::vector<std::int64_t> array_offsets(const Array& array, const std::string& where, std::int64_t rows) {

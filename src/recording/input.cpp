@@ -25,8 +25,24 @@ void take_rows_of(Recording& recording, const std::vector<std::int64_t>& rows) {
   }
 }
 
-/// Sorts the rows of each episode by time; rows with equal times keep their order. Returns how many moved.
+/// How to mend a counter, or a time of the day or week, that begins again with a row; empty where none does.
+std::string wrap_hint(const Recording& recording, std::int64_t row) {
+  const __int128 before = recording.times[static_cast<std::size_t>(row - 1)];
+  const __int128 now = recording.times[static_cast<std::size_t>(row)];
+  const std::int64_t unit = nanoseconds_of(recording.time.unit);
+  for (const std::int64_t turn : {unit << 16, unit << 24, unit << 32, 86'400 * kSecond, 604'800 * kSecond}) {
+    const __int128 step = now + turn - before;
+    if (now >= 0 && now < turn / 100 && step > 0 && step < turn / 100)
+      return "The clock begins again here: add " + seconds_text(turn) + " to the times from this row on.";
+  }
+  return "";
+}
+
+/// Sorts the rows of each episode by time; rows with equal times keep their order. Returns how many moved: none where a
+/// clock begins again, which check_order() refuses.
 std::int64_t sort_rows(Recording& recording) {
+  for (std::int64_t row = 1; row < recording.rows(); ++row)
+    if (!std::ranges::binary_search(recording.offsets, row) && !wrap_hint(recording, row).empty()) return 0;
   std::vector<std::int64_t> rows(recording.times.size());
   std::iota(rows.begin(), rows.end(), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
@@ -61,9 +77,7 @@ void group_rows(Recording& recording, const std::string& name) {
   std::map<std::string, std::size_t> places;
   std::vector<std::vector<std::int64_t>> episodes;
   for (std::int64_t row = 0; row < recording.rows(); ++row) {
-    const std::string value = kind == ElementKind::text      ? element_text(values, row)
-                              : kind == ElementKind::integer ? element_digits(values, row)
-                                                             : std::to_string(*element_i64(values, row));
+    const std::string value = kind == ElementKind::text ? element_text(values, row) : element_digits(values, row);
     const auto place = places.emplace(value, episodes.size()).first;
     if (place->second == episodes.size()) episodes.emplace_back();
     episodes[place->second].push_back(row);
@@ -228,7 +242,8 @@ void check_order(const Recording& recording, bool allow_duplicates) {
       const std::int64_t before = recording.times[static_cast<std::size_t>(row - 1)];
       const std::int64_t now = recording.times[static_cast<std::size_t>(row)];
       if (now < before) {
-        const std::string hint = group_hint(recording, row);
+        std::string hint = wrap_hint(recording, row);
+        if (hint.empty()) hint = group_hint(recording, row);
         fail(ErrorCode::times_not_sorted, recording.place(row), seconds_text(now) + " after " + seconds_text(before),
              "times that increase from row to row",
              !hint.empty() ? hint : "Sort the samples with --sort, or cut the recording where its clock jumped back.");

@@ -67,8 +67,6 @@ enum class UnitSource : std::uint8_t {
   usual,     // no source: seconds
 };
 
-/// "format", "option", "known name", "only array", "only dates", "position"; "format", "option", "name", "only fit",
-/// "usual".
 std::string_view to_string(TimeChoice choice);
 std::string_view to_string(UnitSource source);
 

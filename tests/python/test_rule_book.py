@@ -625,10 +625,14 @@ def _by_door(door, columns, path, **asked):
         tmaops.resample(columns, **asked)
     elif door in ("npz", "csv"):
         np.savez(path / "in.npz", **columns)
-        text = "".join(f"{t!r},{x!r}\n" for t, x in zip(columns["timestamp"].tolist(), columns["x"].tolist()))
-        (path / "in.csv").write_text("timestamp,x\n" + text)
+        text = "".join(f"{t!r},{x!r}\n" for t, x in zip(*(values.tolist() for values in columns.values())))
+        (path / "in.csv").write_text(",".join(columns) + "\n" + text)
         try:
-            _by_tool(path / f"in.{door}", path / "out.npz", {name.replace("_", "-"): v for name, v in asked.items()})
+            _by_tool(
+                path / f"in.{door}",
+                path / "out.npz",
+                {name.replace("_", "-"): v if v is not True else "true" for name, v in asked.items()},
+            )
         except subprocess.CalledProcessError as error:
             raise ValueError(error.stderr) from error
     else:
@@ -641,3 +645,17 @@ def _by_door(door, columns, path, **asked):
             with pytest.importorskip("h5py").File(path / "in.hdf5", "w") as file:
                 file.update(columns)
         dataset.resample(path / f"in.{door}", path / f"out.{door}", workers=1, **asked)
+
+
+@pytest.mark.parametrize("door", ["dict", "npz", "csv", "parquet", "hdf5"])
+@pytest.mark.parametrize(("unit", "turn"), [("ms", 2**16), ("us", 2**32), ("ms", 2**32), ("s", 86400), ("s", 604800)])
+def test_a_clock_that_begins_again_is_not_sorted_away(door, unit, turn, tmp_path):
+    steps = np.arange(ROWS) * (0.5 if unit == "s" else 10)
+    columns = {f"timestamp_{unit}": (steps + turn - steps[20]) % turn, "x": wave(1)}
+    if unit != "s":
+        columns[f"timestamp_{unit}"] = columns[f"timestamp_{unit}"].astype("i8")
+    for asked in ({"sort": True}, {}) if door == "dict" else ({"sort": True},):
+        with pytest.raises(ValueError, match="(?s)clock begins again here: add"):
+            _by_door(door, columns, tmp_path, hz=4, **asked)
+    halves = np.roll(np.arange(ROWS) * 0.25, 20)  # two parts of a recording in the wrong order
+    tmaops.resample({"timestamp": halves, "x": wave(1)}, hz=4, sort=True)
