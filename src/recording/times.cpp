@@ -157,7 +157,7 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
   if (array.type.kind == ElementKind::text) return text_array_times(array, where, options, name, time);
   if (array.type.kind == ElementKind::boolean || array.type.kind == ElementKind::row)
     fail(ErrorCode::unsupported_file_dtype, where, array.text(),
-         "times as integers, floating-point numbers, datetime64 or text");
+         "times as integers, floating-point numbers, datetime64 or text (dates as datetime64[ns], decimals as f8)");
   time.integer = array.type.kind != ElementKind::real;
   time.coarse = !time.integer && array.type.bytes < 8;
   if (array.type.kind == ElementKind::time) {

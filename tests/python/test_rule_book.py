@@ -5,6 +5,8 @@ function in DOORS, and says in `holds` which columns it can carry.
 """
 
 import contextlib
+import datetime
+import decimal
 import json
 import pathlib
 import re
@@ -659,3 +661,12 @@ def test_a_clock_that_begins_again_is_not_sorted_away(door, unit, turn, tmp_path
             _by_door(door, columns, tmp_path, hz=4, **asked)
     halves = np.roll(np.arange(ROWS) * 0.25, 20)  # two parts of a recording in the wrong order
     tmaops.resample({"timestamp": halves, "x": wave(1)}, hz=4, sort=True)
+
+
+@pytest.mark.parametrize("door", ["dict", "parquet"])
+@pytest.mark.parametrize("kind", [datetime.date, decimal.Decimal])
+def test_dates_and_decimals_that_are_no_times_name_the_type_that_is(kind, door, tmp_path):
+    times = [datetime.date(2024, 1, 1 + i) if kind is datetime.date else decimal.Decimal(i) for i in range(9)]
+    columns = {"timestamp": times if door == "parquet" else np.array(times, object), "x": np.arange(9.0)}
+    with pytest.raises(ValueError, match=r"dates as datetime64\[ns\], decimals as f8"):
+        _by_door(door, columns, tmp_path, hz=4)
