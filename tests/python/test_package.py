@@ -192,6 +192,7 @@ def test_types_and_defaults_are_those_of_the_list_of_options():
         "gemm": [tmaops.gemm],
         "ms_deform_attn": [tmaops.ms_deform_attn, tmaops.ms_deform_attn_backward],
         "resample": [tmaops.resample, tmaops.resample_backward, tmaops.resample_violations],
+        "recording": [tmaops.resample_columns],
     }
     for operator, options in _library.OPTIONS.items():
         for option in options:
