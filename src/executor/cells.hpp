@@ -73,17 +73,48 @@ struct Cell {
   }
 };
 
-/// Readers of cells beyond the first. Cells that are read together share a list.
+/// The cells of a window. A chunk whose bytes are alike is one unit, with the cell of its first byte: copies and tensor
+/// cores meet whole chunks, and a cell for each byte would not fit into a cache.
+class Cells {
+ public:
+  void resize(std::uint32_t bytes) {
+    cells_.resize(bytes);
+    is_split_.resize(bytes / kChunk);
+  }
+  /// Of the unit that this byte is in.
+  Cell& operator[](std::uint32_t at) { return cells_[first_of(at)]; }
+  const Cell& operator[](std::uint32_t at) const { return cells_[first_of(at)]; }
+  /// The first byte behind that unit.
+  std::uint32_t behind(std::uint32_t at) const { return is_split_[at / kChunk] ? at + 1 : (at / kChunk + 1) * kChunk; }
+  /// Splits the units of which these bytes are a part.
+  void split(std::uint32_t at, std::uint32_t bytes) {
+    if (at % kChunk != 0) split_chunk(at / kChunk);
+    if ((at + bytes) % kChunk != 0) split_chunk((at + bytes) / kChunk);
+  }
+  /// A copy or a product begins to read these bytes, or ends.
+  void add_readers_in_flight(std::uint32_t at, std::uint32_t bytes, int more);
+  void assign(std::uint32_t at, std::uint32_t bytes, const Cell& cell);
+
+ private:
+  static constexpr std::uint32_t kChunk = 16;
+  std::uint32_t first_of(std::uint32_t at) const { return is_split_[at / kChunk] ? at : at / kChunk * kChunk; }
+  void split_chunk(std::uint32_t chunk);
+
+  std::vector<Cell> cells_;
+  std::vector<char> is_split_;  // of each chunk
+};
+
+/// Readers of bytes beyond the first. Bytes that are read together share a list.
 struct ReadLists {
   struct List {
-    std::uint32_t cells = 0;  // that have it, or had it before a write
+    std::uint32_t bytes = 0;  // that have it, or had it before a write
     std::vector<std::pair<Agent, Clock>> readers;
   };
   std::vector<List> all{1};
   std::uint32_t used = 1;
 
   void clear() { used = 1; }
-  std::uint32_t add(std::uint32_t cells);
+  std::uint32_t add(std::uint32_t bytes);
 };
 
 extern ReadLists read_lists;  // of the cluster that runs

@@ -121,8 +121,9 @@ void begin_write(const Operation& operation, const char* who) {
       stop(Rule::outside_shared, std::string(who) + " writes " + shared_extent(at, bytes), operation.place);
     check_write(*operation.target, at, bytes,
                 {.name = who, .asynchronous = !operation.by_threads, .place = operation.place});
-    Cell* cells = operation.target->cells.data() + at;
-    for (std::uint32_t i = 0; i < bytes; ++i) cells[i].state = ByteState::in_flight;
+    Cells& cells = operation.target->cells;
+    cells.split(at, bytes);
+    for (std::uint32_t i = at; i < at + bytes; i = cells.behind(i)) cells[i].state = ByteState::in_flight;
     std::memset(host_of(*operation.target, at), kGarbage, bytes);
   }
 }
@@ -132,8 +133,7 @@ void begin_read(const Operation& operation, const char* who) {
     if (!inside_shared(*operation.source, at, bytes))
       stop(Rule::outside_shared, std::string(who) + " reads " + shared_extent(at, bytes), operation.place);
     check_read(*operation.source, at, bytes, {.name = who, .asynchronous = true, .place = operation.place});
-    Cell* cells = operation.source->cells.data() + at;
-    for (std::uint32_t i = 0; i < bytes; ++i) ++cells[i].readers_in_flight;
+    operation.source->cells.add_readers_in_flight(at, bytes, 1);
   }
 }
 

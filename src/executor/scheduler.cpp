@@ -49,8 +49,7 @@ void step(const std::shared_ptr<Operation>& operation) {
     operation->read();
     operation->has_read = true;
     for (const auto& [at, bytes] : operation->reads) {
-      Cell* cells = operation->source->cells.data() + at;
-      for (std::uint32_t i = 0; i < bytes; ++i) --cells[i].readers_in_flight;
+      operation->source->cells.add_readers_in_flight(at, bytes, -1);
       note_read(*operation->source, at, bytes, operation->slot, operation->clock);
     }
     wake_all();
@@ -129,7 +128,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.position = {first.x + static_cast<unsigned>(rank), first.y, first.z};
   block.window = shared_windows() + rank * kWindowBytes;
   block.cells.resize(kWindowBytes);
-  std::fill_n(block.cells.begin(), std::max(block.used_cells, l.fixed_end), Cell{});
+  block.cells.assign(0, std::max(block.used_cells, l.fixed_end), {});
   block.used_cells = l.fixed_end;
   block.barriers.clear();
   block.atomics.clear();

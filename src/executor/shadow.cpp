@@ -110,21 +110,23 @@ std::string shared_extent(std::uint32_t at, std::uint32_t bytes) {
 
 bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who) {
   const Clocks& by = self->clocks;
-  const Cell* cells = block.cells.data() + at;
-  for (std::uint32_t i = 0; i < bytes; ++i) {
-    const Cell& cell = cells[i];
-    if (i > 0 && cell.has_write_of(cells[i - 1])) continue;
+  const Cell* before = nullptr;
+  for (std::uint32_t i = at; i < at + bytes; i = block.cells.behind(i)) {
+    const Cell& cell = block.cells[i];
+    const bool same = before != nullptr && cell.has_write_of(*before);
+    before = &cell;
+    if (same) continue;
     const std::string_view name = who.name;
     switch (cell.state) {
       case ByteState::written:
       case ByteState::copied:
         if (cell.write_clock > by.seen[cell.writer]) {
-          report(Rule::race, std::string(name) + " reads " + spot(at + i) + ", " + written_by(cell), who.place);
+          report(Rule::race, std::string(name) + " reads " + spot(i) + ", " + written_by(cell), who.place);
           return false;
         }
         if (who.asynchronous && cell.state == ByteState::written && cell.write_clock > by.fenced[cell.writer]) {
           report(Rule::missing_proxy_fence,
-                 std::string(name) + " reads " + spot(at + i) + ", which " + name_of(cell.writer) +
+                 std::string(name) + " reads " + spot(i) + ", which " + name_of(cell.writer) +
                      " wrote by ordinary stores" + at_line(cell.write_place) +
                      ": there is no fence_async_shared() between the two",
                  who.place);
@@ -134,17 +136,15 @@ bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Acces
       case ByteState::uninitialised:
         if (self->unwritten_reads > 0 && !who.asynchronous) break;
         if (returned_by_a_call(block, at, bytes)) break;
-        report(Rule::uninitialised, std::string(name) + " reads " + spot(at + i) + ", which nothing has written",
-               who.place);
+        report(Rule::uninitialised, std::string(name) + " reads " + spot(i) + ", which nothing has written", who.place);
         return false;
       case ByteState::in_flight:
         report(Rule::read_in_flight,
-               std::string(name) + " reads " + spot(at + i) + " while it is being written by " + copy_to(block, at + i),
+               std::string(name) + " reads " + spot(i) + " while it is being written by " + copy_to(block, i),
                who.place);
         return false;
       case ByteState::barrier:
-        report(Rule::barrier_overwritten, std::string(name) + " reads the bytes of a barrier, " + spot(at + i),
-               who.place);
+        report(Rule::barrier_overwritten, std::string(name) + " reads the bytes of a barrier, " + spot(i), who.place);
         return false;
     }
   }
@@ -153,22 +153,23 @@ bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Acces
 
 bool check_write(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who) {
   const Clocks& by = self->clocks;
-  const Cell* cells = block.cells.data() + at;
-  for (std::uint32_t i = 0; i < bytes; ++i) {
-    const Cell& cell = cells[i];
-    if (i > 0 && cell.has_write_of(cells[i - 1]) && cell.has_readers_of(cells[i - 1]) &&
-        cell.write_place == cells[i - 1].write_place)
-      continue;
+  const Cell* before = nullptr;
+  for (std::uint32_t i = at; i < at + bytes; i = block.cells.behind(i)) {
+    const Cell& cell = block.cells[i];
+    const bool same = before != nullptr && cell.has_write_of(*before) && cell.has_readers_of(*before) &&
+                      cell.write_place == before->write_place;
+    before = &cell;
+    if (same) continue;
     if (cell.state == ByteState::uninitialised && cell.readers_in_flight == 0 && cell.read_clock == 0) continue;
     const auto say = [&](Rule rule, const std::string& text) {
-      report(rule, std::string(who.name) + " writes " + spot(at + i) + text, who.place);
+      report(rule, std::string(who.name) + " writes " + spot(i) + text, who.place);
       return false;
     };
     if (cell.state == ByteState::in_flight)
-      return say(Rule::written_in_flight, " while it is being written by " + copy_to(block, at + i));
+      return say(Rule::written_in_flight, " while it is being written by " + copy_to(block, i));
     if (cell.state == ByteState::barrier) return say(Rule::barrier_overwritten, ", which is an initialised barrier");
     if (cell.readers_in_flight != 0)
-      return say(Rule::written_while_read, " while " + reader_of(block, at + i) + " still reads it");
+      return say(Rule::written_while_read, " while " + reader_of(block, i) + " still reads it");
     if (cell.write_clock > by.seen[cell.writer]) {
       // Lanes may write the same word by one instruction, where they write the same value.
       if (who.asynchronous || cell.write_place != who.place || (options().strict && !who.by_warp))
@@ -203,16 +204,30 @@ void compare_same_store() {
          store.place);
 }
 
-std::uint32_t ReadLists::add(std::uint32_t cells) {
+void Cells::split_chunk(std::uint32_t chunk) {
+  if (std::exchange(is_split_[chunk], 1) != 0) return;
+  const auto first = cells_.begin() + static_cast<std::ptrdiff_t>(chunk) * kChunk;
+  std::fill_n(first + 1, kChunk - 1, *first);
+}
+
+void Cells::assign(std::uint32_t at, std::uint32_t bytes, const Cell& cell) {
+  split(at, bytes);
+  for (std::uint32_t i = at; i < at + bytes; i = behind(i)) {
+    if (i % kChunk == 0 && i + kChunk <= at + bytes) is_split_[i / kChunk] = 0;
+    cells_[i] = cell;
+  }
+}
+
+std::uint32_t ReadLists::add(std::uint32_t bytes) {
   if (used == all.size()) all.emplace_back();
-  all[used].cells = cells;
+  all[used].bytes = bytes;
   all[used].readers.clear();
   return used++;
 }
 
 namespace {
 
-/// Adds a reader to `count` cells with the same readers, of which this is the first.
+/// Adds a reader to `count` bytes with the same readers, of which this is the first.
 void add_reader(Cell& cell, std::uint32_t count, Agent agent, Clock clock) {
   // A read that this one is ordered behind need not be kept: who comes behind this one comes behind that, too.
   const bool ordered = self != nullptr && agent == self->agent;
@@ -223,10 +238,10 @@ void add_reader(Cell& cell, std::uint32_t count, Agent agent, Clock clock) {
     return;
   }
   const std::uint32_t before = cell.more_reads;
-  if (before == 0 || read_lists.all[before].cells != count) {  // others have the list, too
+  if (before == 0 || read_lists.all[before].bytes != count) {  // others have the list, too
     cell.more_reads = read_lists.add(count);
     if (before != 0) {
-      read_lists.all[before].cells -= count;
+      read_lists.all[before].bytes -= count;
       read_lists.all[cell.more_reads].readers = read_lists.all[before].readers;
     }
   }
@@ -243,24 +258,34 @@ void add_reader(Cell& cell, std::uint32_t count, Agent agent, Clock clock) {
 }  // namespace
 
 void note_read(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock) {
-  Cell* cells = block.cells.data() + at;
-  for (std::uint32_t i = 0, end = 0; i < bytes; i = end) {
-    for (end = i + 1; end < bytes && cells[end].has_readers_of(cells[i]);) ++end;
+  Cells& cells = block.cells;
+  cells.split(at, bytes);
+  for (std::uint32_t i = at, end = at; i < at + bytes; i = end) {
+    for (end = cells.behind(i); end < at + bytes && cells[end].has_readers_of(cells[i]);) end = cells.behind(end);
     add_reader(cells[i], end - i, agent, clock);
-    for (std::uint32_t other = i + 1; other < end; ++other) cells[other].take_readers_of(cells[i]);
+    for (std::uint32_t other = cells.behind(i); other < end; other = cells.behind(other))
+      cells[other].take_readers_of(cells[i]);
   }
+}
+
+void Cells::add_readers_in_flight(std::uint32_t at, std::uint32_t bytes, int more) {
+  split(at, bytes);
+  for (std::uint32_t i = at; i < at + bytes; i = behind(i))
+    cells_[i].readers_in_flight = static_cast<std::uint8_t>(cells_[i].readers_in_flight + more);
 }
 
 void note_write(Block& block, std::uint32_t at, std::uint32_t bytes, Agent agent, Clock clock, ByteState state,
                 const void* place, std::uint8_t swizzle) {
-  Cell* cells = block.cells.data() + at;
-  for (std::uint32_t i = 0; i < bytes; ++i)
-    cells[i] = {.write_place = place,
-                .write_clock = clock,
-                .writer = agent,
-                .state = state,
-                .readers_in_flight = cells[i].readers_in_flight,
-                .swizzle = swizzle};
+  Cells& cells = block.cells;
+  Cell written{.write_place = place, .write_clock = clock, .writer = agent, .state = state, .swizzle = swizzle};
+  bool is_read = false;
+  for (std::uint32_t i = at; i < at + bytes; i = cells.behind(i)) is_read = is_read || cells[i].readers_in_flight != 0;
+  if (!is_read) return cells.assign(at, bytes, written);
+  cells.split(at, bytes);
+  for (std::uint32_t i = at; i < at + bytes; i = cells.behind(i)) {
+    written.readers_in_flight = cells[i].readers_in_flight;
+    cells[i] = written;
+  }
 }
 
 void access(const void* pointer, std::uint32_t bytes, const Access& how, const void* place) {

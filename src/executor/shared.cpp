@@ -25,7 +25,7 @@ void* block_shared(const void* key, std::size_t bytes, std::size_t alignment) {
                std::to_string(kMostSharedBytes) + " in all",
            TMAOPS_PLACE);
     for (Block* block : l.blocks) {
-      std::fill(block->cells.begin() + l.fixed_end, block->cells.begin() + static_cast<std::ptrdiff_t>(end), Cell{});
+      block->cells.assign(l.fixed_end, static_cast<std::uint32_t>(end - l.fixed_end), {});
       std::memset(block->window + l.fixed_end, kUnwritten, end - l.fixed_end);
       block->used_cells = static_cast<std::uint32_t>(end);
     }

@@ -161,7 +161,7 @@ struct Block {
   int rank = 0;
   Extent position;
   unsigned char* window = nullptr;
-  std::vector<Cell> cells;  // of the window
+  Cells cells;  // of the window
   std::uint32_t used_cells = 0;
   std::map<std::uint32_t, Barrier> barriers;  // by address
   std::array<NamedBarrier, 16> named;

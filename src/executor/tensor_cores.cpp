@@ -18,11 +18,20 @@ namespace {
 constexpr int kRows = 16;   // of A that one warp of the warpgroup multiplies
 constexpr int kDepth = 16;  // of one instruction
 
+/// Every f16 by its bits: their conversion on a CPU takes most of the time of a product.
+std::vector<float> widened_halves() {
+  std::vector<float> all(1 << 16);
+  for (std::size_t bits = 0; bits < all.size(); ++bits) {
+    const __half_raw raw{static_cast<std::uint16_t>(bits)};
+    all[bits] = __half2float(__half(raw));
+  }
+  return all;
+}
+
 float widened(std::uint16_t bits, bool bf16) {
   if (bf16) return std::bit_cast<float>(std::uint32_t{bits} << 16);
-  __half_raw raw;
-  raw.x = bits;
-  return __half2float(__half(raw));
+  static const std::vector<float> halves = widened_halves();
+  return halves[bits];
 }
 
 Warp& own_warp() { return self->block->warps[static_cast<std::size_t>(self->index / 32)]; }
@@ -63,10 +72,16 @@ class Operand {
   bool mn_major_;
 };
 
-float element(const Block& block, const Operand& operand, int mn, int k, bool bf16) {
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, host_of(block, operand.address(mn, k)), 2);
-  return widened(bits, bf16);
+/// Reads `count` rows of A, or columns of B, from `first` on, by chunks of eight: to[k * count + i] is element k.
+void read_operand(const Block& block, const Operand& operand, int first, int count, bool bf16, float* to) {
+  const int step = operand.mn_major() ? 8 : 1;  // a chunk holds eight elements of a row or column
+  const int next = operand.mn_major() ? 1 : count;
+  for (int k = 0; k < kDepth; k += 8 / step)
+    for (int mn = 0; mn < count; mn += step) {
+      std::array<std::uint16_t, 8> chunk;
+      std::memcpy(chunk.data(), host_of(block, operand.address(first + mn, k)), sizeof chunk);
+      for (int i = 0; i < 8; ++i) to[k * count + mn + i * next] = widened(chunk[static_cast<std::size_t>(i)], bf16);
+    }
 }
 
 void add_chunks(const Operand& operand, int first, int count,
@@ -98,15 +113,15 @@ void begin_product_read(Product& product, const Operand& operand, int first, int
     if (!inside_shared(block, at, bytes))
       stop(Rule::outside_shared, "a wgmma reads " + shared_extent(at, bytes), product.place);
     check_read(block, at, bytes, {.name = "a wgmma", .asynchronous = true, .place = product.place});
-    Cell* cells = block.cells.data() + at;
-    const auto loaded = static_cast<tma::Swizzle>(cells->swizzle - 1);
-    if (cells->swizzle != 0 && loaded != operand.swizzle())
+    const Cell& cell = block.cells[at];
+    const auto loaded = static_cast<tma::Swizzle>(cell.swizzle - 1);
+    if (cell.swizzle != 0 && loaded != operand.swizzle())
       report(Rule::wrong_swizzle,
              "a wgmma reads " + spot(at) + " with the swizzle " + std::string(tma::to_string(operand.swizzle())) +
-                 ", and the tensor load at " + source_line(cells->write_place) + " brought it with " +
+                 ", and the tensor load at " + source_line(cell.write_place) + " brought it with " +
                  std::string(tma::to_string(loaded)),
              product.place);
-    for (std::uint32_t i = 0; i < bytes; ++i) ++cells[i].readers_in_flight;
+    block.cells.add_readers_in_flight(at, bytes, 1);
   }
   product.reads.insert(product.reads.end(), chunks.begin(), chunks.end());
 }
@@ -120,17 +135,17 @@ void compute(const Block& block, const Product& product, int warp) {
   const Operand right(product.b, product.b_mn_major);
   const auto columns = static_cast<std::size_t>(product.columns);
   b.resize(columns * kDepth);
-  sums.assign(kRows * columns, 0.0f);
-  for (int m = 0; m < kRows; ++m)
-    for (int k = 0; k < kDepth; ++k)
-      a[static_cast<std::size_t>(m * kDepth + k)] = element(block, left, warp * kRows + m, k, product.bf16);
-  for (int k = 0; k < kDepth; ++k)
-    for (int n = 0; n < product.columns; ++n)
-      b[static_cast<std::size_t>(k) * columns + static_cast<std::size_t>(n)] =
-          element(block, right, n, k, product.bf16);
-  for (std::size_t m = 0; m < kRows; ++m)
-    for (std::size_t k = 0; k < kDepth; ++k)
-      for (std::size_t n = 0; n < columns; ++n) sums[m * columns + n] += a[m * kDepth + k] * b[k * columns + n];
+  sums.resize(kRows * columns);
+  read_operand(block, left, warp * kRows, kRows, product.bf16, a.data());
+  read_operand(block, right, 0, product.columns, product.bf16, b.data());
+  constexpr std::size_t kTogether = 8;  // columns of which the sums stay in registers
+  for (std::size_t n = 0; n < columns; n += kTogether)
+    for (std::size_t m = 0; m < kRows; ++m) {
+      std::array<float, kTogether> some{};
+      for (std::size_t k = 0; k < kDepth; ++k)
+        for (std::size_t i = 0; i < kTogether; ++i) some[i] += a[k * kRows + m] * b[k * columns + n + i];
+      std::ranges::copy(some, sums.begin() + static_cast<std::ptrdiff_t>(m * columns + n));
+    }
   Accumulators& to = *product.sums;
   for (std::size_t lane = 0; lane < 32; ++lane)
     for (std::size_t i = 0; i < to.each; ++i) {
@@ -144,8 +159,7 @@ void compute(const Block& block, const Product& product, int warp) {
 void end_product(Block& block, const Product& product, int warp) {
   compute(block, product, warp);
   for (const auto& [at, bytes] : product.reads) {
-    Cell* cells = block.cells.data() + at;
-    for (std::uint32_t i = 0; i < bytes; ++i) --cells[i].readers_in_flight;
+    block.cells.add_readers_in_flight(at, bytes, -1);
     note_read(block, at, bytes, product.slot, product.clock);
   }
   --launch->products;
