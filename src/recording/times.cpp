@@ -131,7 +131,7 @@ std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& 
       double value = 0;
       return parse_real(texts.text(row), value) == ParseResult::good ? std::optional(value) : std::nullopt;
     };
-    set_unit(texts.rows, number, options, name, time, texts.place(0));
+    set_unit(texts.rows, number, options, name, time, times.empty() ? "" : texts.place(0));
   }
   for (std::int64_t row = 0; row < texts.rows; ++row) {
     const std::string_view text = texts.text(row);
