@@ -20,6 +20,7 @@ from gemm_map import extents, fastest_choices, kept_products
 from scipy.optimize import least_squares
 
 MULTIPROCESSORS = 132
+PART = 16  # multiprocessors of a part of the chip
 STEP = 64  # k
 CUT_WAVE = 0.5
 L2_BYTES = 50 << 20
@@ -32,9 +33,8 @@ SLOW = 1.15  # times as long as the fastest takes at least what was not timed
 EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192c2"}
 # On an H100 their times are of code before the one that runs: an H200's stand in.
 OLDER = ("wgmma_split_k", "wgmma_persistent", "wgmma_deep_stages")
-# Of wgmma_split_k's tiles, where not 8 (configs.cpp).
-MOST_SPLITS = {(64, 48): 1, (64, 80): 1, (64, 96): 1, (64, 128): 4, (128, 80): 1, (128, 96): 2, (128, 128): 1}
-MOST_SPLITS |= {(128, 144): 1, (128, 160): 2, (128, 176): 1, (128, 192): 1, (128, 256): 1, (192, 80): 1}
+# Of wgmma_split_k's tiles, where not 1 (configs.cpp).
+MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4, (128, 128): 6, (128, 160): 2}
 FEWEST = 3  # products for which a tile must have a time
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
 VARIANTS = re.findall(r"gemm, (\w+), cuda", (GEMM / "variants.def").read_text())
@@ -76,7 +76,10 @@ def in_lines(entries: list[str]) -> str:
 
 
 def blocks_at_once(tile: Tile) -> int:
-    return MULTIPROCESSORS * 10 // 11 if tile.cluster * tile.splits > 2 else MULTIPROCESSORS
+    size = tile.cluster * tile.splits
+    if size <= 2:
+        return MULTIPROCESSORS
+    return min(MULTIPROCESSORS * 10 // 11, MULTIPROCESSORS // PART * (PART // size * size))
 
 
 def block_count(tile: Tile, case: str) -> int:
@@ -124,7 +127,7 @@ def memory_time(case: str, device: str) -> float:
 def offered(tile: Tile) -> bool:
     """Whether select() may choose the tile (configs.cpp)."""
     if tile.variant == "wgmma_split_k":
-        return tile.splits <= MOST_SPLITS.get((tile.rows, tile.columns), 8)
+        return tile.splits in (1, 2, 3, 4, 6, 8) and tile.splits <= MOST_SPLITS.get(tile[1:3], 1)
     return tile.variant != "wgmma_persistent" or tile.cluster == 1 or tile.columns == 192
 
 
@@ -143,7 +146,8 @@ def takes(tile: Tile, case: str) -> bool:
             return False  # wgmma_deep_stages has it
         blocks = block_count(tile, case)
         if tile.splits == 1:
-            return k <= 256 or blocks <= (4 if tile.columns <= 32 else 2) * MULTIPROCESSORS
+            few = blocks <= (4 if tile.columns <= 32 else 2) * MULTIPROCESSORS
+            return k <= 256 or width <= tile.columns or few
         return blocks <= (2 if tile.columns <= 32 else 1) * MULTIPROCESSORS and k >= 256 * tile.splits
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")

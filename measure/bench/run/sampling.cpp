@@ -66,7 +66,6 @@ void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& option
     one->calls = std::clamp<std::int64_t>(std::llround(std::ceil(options.min_time / std::max(one->estimate, 1e-8))), 1,
                                           kMostCallsOfSample);
   }
-  if (options.tune) leave_out_slow(running);
   // Another order each round: what ran before decides how warm the chip is, and its clock.
   std::mt19937_64 generator(options.seed);
   for (std::int64_t round = 0; round < options.samples; ++round) {
@@ -81,9 +80,13 @@ void sample_in_turn(std::vector<TimedProblem>& running, const RunOptions& option
       if (!try_sample(*workload, *one, seconds)) continue;
       const double each = seconds / static_cast<double>(one->calls);
       one->samples.push_back(each * 1e6);
-      if (options.tune) continue;  // what the host spends decides nothing
+      if (options.tune) {  // what the host spends decides nothing
+        one->estimate = each;
+        continue;
+      }
       if (const auto cost = one->implementation->host_cost(each)) one->host.push_back(*cost);
     }
+    if (options.tune && round == 0) leave_out_slow(running);  // by more than one call
   }
 }
 

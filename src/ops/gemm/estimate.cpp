@@ -36,6 +36,15 @@ double memory_time(const Problem& problem, const DeviceInfo& device) {
   return bytes > cache / 2 ? std::max(0.0, bytes - kKeptPart * cache) / memory_rate(device) : 0;
 }
 
+/// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's
+/// parts of 14 to 18 multiprocessors: 15 clusters of eight fit on an H200 of 132.
+std::int64_t blocks_at_once(const Config& config, const DeviceInfo& device) {
+  constexpr int kPart = 16;
+  const int most = std::max(device.multiprocessors, 1);
+  const int size = config.cluster * config.splits;
+  return size <= 2 || most < kPart ? most : std::min(most * 10 / 11, most / kPart * (kPart / size * size));
+}
+
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
 int lines_per_row(const MatrixLayout& layout) {
   const bool aligned = layout.alignment % 128 == 0 && layout.leading_dimension() % kLineElements == 0;
@@ -66,9 +75,7 @@ std::optional<double> estimate(std::string_view variant, const Config& config, c
   if (!cost) return std::nullopt;
   const Problem problem = config.swapped ? transposed(given) : given;
   const std::int64_t all = tile_count(config, problem);
-  // Larger clusters lie within one of the chip's parts and leave a few multiprocessors idle.
-  const std::int64_t most = std::max(device.multiprocessors, 1);
-  const std::int64_t at_once = config.cluster * config.splits > 2 ? std::max<std::int64_t>(most * 10 / 11, 1) : most;
+  const std::int64_t at_once = blocks_at_once(config, device);
   const std::int64_t rest = all % at_once;
   const bool cut = config.cuts > 1 && rest > 0 && rest * config.cuts <= at_once;
   const double waves = static_cast<double>(ceil_div(all, at_once)) - (cut ? 1 - kCutWave : 0);

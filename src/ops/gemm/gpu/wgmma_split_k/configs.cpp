@@ -13,7 +13,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-constexpr int kMostWaves = 2;              // with more wgmma_persistent has less to start
+constexpr int kMostWaves = 2;              // with more wgmma_persistent has less to start, but for one column of tiles
 constexpr std::int64_t kShortK = 256;      // so few stages that several blocks fit on a multiprocessor
 constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
 
@@ -22,8 +22,8 @@ struct Tile {
   int most_splits = 0;  // 0: alone, and in whole chunks (has_whole_chunks) alone
 };
 /// Any width where B runs along K, else whole panels of 64.
-constexpr Tile kTiles[] = {{64, 32, 8},   {64, 48},   {64, 64, 8},  {64, 80},      {64, 96},
-                           {64, 128, 4},  {128, 80},  {128, 96, 2}, {128, 128, 1}, {128, 144},
+constexpr Tile kTiles[] = {{64, 32, 4},   {64, 48},   {64, 64, 4},  {64, 80},      {64, 96},
+                           {64, 128, 4},  {128, 80},  {128, 96, 4}, {128, 128, 6}, {128, 144},
                            {128, 160, 2}, {128, 176}, {128, 192},   {128, 256},    {192, 80}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
@@ -31,13 +31,14 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
                bool whole_chunks) {
   const bool k_major = product.b.order != Order::row;
   const auto add = [&](const Tile& tile) {
-    for (const int splits : {1, 2, 3, 4, 8}) {
+    for (const int splits : {1, 2, 3, 4, 6, 8}) {
       const Config config{.rows = tile.rows, .columns = tile.columns, .splits = splits, .swapped = swapped};
       const std::int64_t blocks = tile_count(config, product);
       const int at_once = device.multiprocessors * (tile.columns <= 32 ? 2 : 1);
+      const bool few = product.k <= kShortK || product.n <= tile.columns || blocks <= at_once * kMostWaves;
       // Blocks that wait for others of their cluster should all run at once.
-      const bool fits = (splits == 1 && product.k <= kShortK) || blocks <= at_once * (splits == 1 ? kMostWaves : 1);
-      if (splits > std::max(tile.most_splits, 1) || !fits || (splits > 1 && product.k < kFewestEach * splits)) break;
+      const bool fits = splits == 1 ? few : blocks <= at_once && product.k >= kFewestEach * splits;
+      if (splits > std::max(tile.most_splits, 1) || !fits) break;
       // wgmma_deep_stages has this tile.
       if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
         continue;
@@ -45,7 +46,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
     }
   };
   if (k_major && product.n <= 16) return add({64, 16, 8});
-  if (k_major && product.n <= 32) return add({64, 32, 8});
+  if (k_major && product.n <= 32) return add({64, 32, 4});
   for (const Tile& tile : kTiles)
     if ((k_major || (tile.columns % 64 == 0 && tile.rows <= 128)) && (whole_chunks || tile.most_splits > 0)) add(tile);
 }
