@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Fits the cost of gemm's tiles to the times of every choice, and says how well that chooses.
 
-    scripts/fit_gemm.py results/h100/gemm_choices.json results/h200/gemm_choices.json
-    git show 2ddba98:results/h200/gemm_choices.json > /tmp/earlier.json  # and --earlier /tmp/earlier.json
+    scripts/fit_gemm.py results/h200/gemm_choices.json
 
 Writes costs.inc and measured.inc of src/ops/gemm. The files are those of scripts/gemm_map.py --keep. Needs numpy and
 scipy. The model is that of src/ops/gemm/estimate.cpp.
@@ -26,16 +25,15 @@ CUT_WAVE = 0.5
 L2_BYTES = 50 << 20
 L2_LINES = 100e3  # in a microsecond
 KEPT_PART = 0.45
-MEMORY_RATES = {"h100": 3.1e6, "h200": 4.3e6}  # bytes in a microsecond
+MEMORY_RATE = 4.3e6  # bytes in a microsecond, of an H200
 OVERLAP_LOSS = 0.15
 SLOW = 1.15  # times as long as the fastest takes at least what was not timed
 # What long runs decided that the file does not have (docs/findings/gemm_large.md, P8 and P10).
-EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192c2"}
-# On an H100 their times are of code before the one that runs: an H200's stand in.
-OLDER = ("wgmma_split_k", "wgmma_persistent", "wgmma_deep_stages")
+EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192"}
 # Of wgmma_split_k's tiles, where not 1 (configs.cpp).
 MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4, (128, 128): 6, (128, 160): 2}
 FEWEST = 3  # products for which a tile must have a time
+FOLDS = 5
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
 VARIANTS = re.findall(r"gemm, (\w+), cuda", (GEMM / "variants.def").read_text())
 
@@ -113,15 +111,15 @@ def has_edges(tile: Tile, case: str) -> bool:
     return m % tile.rows != 0 or n % tile.columns != 0
 
 
-def features(tile: Tile, case: str, device: str) -> tuple[float, float, float, float, bool]:
-    return *waves_and_steps(tile, case), l2_time(tile, case), memory_time(case, device), has_edges(tile, case)
+def features(tile: Tile, case: str) -> tuple[float, float, float, float, bool]:
+    return *waves_and_steps(tile, case), l2_time(tile, case), memory_time(case), has_edges(tile, case)
 
 
-def memory_time(case: str, device: str) -> float:
+def memory_time(case: str) -> float:
     """Microseconds that the device reads what a call with the same inputs as the last one does not find in the L2."""
     m, n, k = extents(case)
     total = 2 * (m * k + n * k + m * n)
-    return max(0, total - KEPT_PART * L2_BYTES) / MEMORY_RATES[device] if total > L2_BYTES / 2 else 0.0
+    return max(0, total - KEPT_PART * L2_BYTES) / MEMORY_RATE if total > L2_BYTES / 2 else 0.0
 
 
 def offered(tile: Tile) -> bool:
@@ -171,6 +169,14 @@ Sample = tuple[
 ]  # features(), measured time, whether it took at least that
 
 
+class Loss(NamedTuple):
+    ratio: float  # of the chosen tile's time to the best
+    case: str
+    chosen: tuple
+    best: tuple
+    needs_line: bool  # a tile that the costs may choose is slower than NEAR
+
+
 def expected(cost: tuple[float, ...] | np.ndarray, waves, steps, from_l2, memory, edges):
     start, finish, step, edge, stream = cost
     work = (waves - 1) * finish + waves * steps * np.maximum(step, from_l2)
@@ -212,35 +218,14 @@ def fit_all(samples: dict[Tile, list[Sample]], cases: dict[Tile, list[str]]) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("h100")
-    parser.add_argument("h200")
-    parser.add_argument(
-        "--earlier", help="a file of an H200 that has times of tiles that `h200` lacks, of code before it"
+    parser.add_argument("choices")
+    path = parser.parse_args().choices
+    products = hot_products(path)
+    report(
+        "chosen by the costs of the other four fifths",
+        [one for fold in range(FOLDS) for one in held_out(products, fold)],
     )
-    arguments = parser.parse_args()
-    sources = f"{arguments.h100} and {arguments.h200}" + (", and earlier times" if arguments.earlier else "")
-    maps = {"h100": hot_products(arguments.h100), "h200": hot_products(arguments.h200)}
-    earlier = {one["case"]: one["us"] for one in hot_products(arguments.earlier)} if arguments.earlier else {}
-    samples: dict[Tile, list[Sample]] = defaultdict(list)
-    cases: dict[Tile, list[str]] = defaultdict(list)
-    for device, products in maps.items():
-        timed = [*(one["us"] for one in products), *(earlier.values() if device == "h200" else ())]
-        counts = Counter(tile_of(choice) for us in timed for choice in us)
-        older = OLDER if device == "h100" else ()
-        known = {t for t, count in counts.items() if t and count >= FEWEST and t.variant not in older and offered(t)}
-        for one in products:
-            case = one["case"]
-            own = {tile: us for choice, us in one["us"].items() if (tile := tile_of(choice)) in known}
-            if not own:
-                continue
-            if device == "h200":
-                own = at_pace(own, earlier.get(case, {}), known) | own
-            slow = {t: SLOW * min(own.values()) for t in known if t not in own and takes(t, case)}
-            for times, at_least in ((own, False), (slow, True)):
-                for tile, us in times.items():
-                    samples[tile].append((*features(tile, case, device), us, at_least))
-                    cases[tile].append(f"{device} {case}")
-    costs = fit_all(samples, cases)
+    costs = fit_all(*samples_of(products))
     # Studies are chosen by name alone and are not in the files. mma_sync is for GPUs without wgmma: dearer than all others.
     costs = {tile: cost for tile, cost in costs.items() if tile.variant != "mma_sync"}
     old = re.findall(r'(\{"(\w+)/.*?\},)', (GEMM / "costs.inc").read_text())
@@ -252,33 +237,44 @@ def main() -> None:
     ]
     head = (
         "// What tiles cost: variant, without wgmma_, and tile, then start, finish, step, edge, stream.\n"
-        f"// Made by scripts/fit_gemm.py from {sources}.\n"
+        f"// Made by scripts/fit_gemm.py from {path}.\n"
     )
     (GEMM / "costs.inc").write_text(head + in_lines(entries))
-    chosen = dict(EARLIER)
-    known_cases: set[str] = set()
-    for device in ("h200", "h100"):  # an H100 serves for products that no H200 had
-        products = [one for one in maps[device] if one["case"] not in known_cases]
-        fastest = fastest_choices(products)
-        chosen |= {case: fastest[case] for case in needs_line(costs, products, device)}
-        known_cases |= {one["case"] for one in products}
+    losses = losses_of(costs, products)
+    report("chosen by the costs of all", losses)
+    fastest = fastest_choices(products)
+    chosen = EARLIER | {loss.case: fastest[loss.case] for loss in losses if loss.needs_line}
     head = (
         "// What was fastest, without wgmma_, where the costs may choose a tile that is slower.\n"
-        f"// Made by scripts/fit_gemm.py from {sources}.\n"
+        f"// Made by scripts/fit_gemm.py from {path}.\n"
     )
     entries = [f'{{"{case}","{choice.removeprefix("wgmma_")}"}},' for case, choice in sorted(chosen.items())]
     (GEMM / "measured.inc").write_text(head + in_lines(entries))
 
 
-def at_pace(own: dict[Tile, float], earlier: dict[str, float], known: set[Tile]) -> dict[Tile, float]:
-    """Earlier times of known tiles, at the pace of `own` by what both have of the variant, else of the product."""
-    old = {tile: us for choice, us in earlier.items() if (tile := tile_of(choice)) in known}
-    paces = defaultdict(list)
-    for tile in own.keys() & old.keys():
-        for variant in (tile.variant, ""):
-            paces[variant].append(own[tile] / old[tile])
-    pace = {variant: statistics.median(ratios) for variant, ratios in paces.items()}
-    return {tile: us * pace.get(tile.variant, pace[""]) for tile, us in old.items() if pace}
+def samples_of(products: list[dict]) -> tuple[dict[Tile, list[Sample]], dict[Tile, list[str]]]:
+    """What each tile took, or at least took, and of which product."""
+    counts = Counter(tile_of(choice) for one in products for choice in one["us"])
+    known = {tile for tile, count in counts.items() if tile and count >= FEWEST and offered(tile)}
+    samples: dict[Tile, list[Sample]] = defaultdict(list)
+    cases: dict[Tile, list[str]] = defaultdict(list)
+    for one in products:
+        case = one["case"]
+        own = {tile: us for choice, us in one["us"].items() if (tile := tile_of(choice)) in known}
+        if not own:
+            continue
+        slow = {t: SLOW * min(own.values()) for t in known if t not in own and takes(t, case)}
+        for times, at_least in ((own, False), (slow, True)):
+            for tile, us in times.items():
+                samples[tile].append((*features(tile, case), us, at_least))
+                cases[tile].append(case)
+    return samples, cases
+
+
+def held_out(products: list[dict], fold: int) -> list[Loss]:
+    """How well the costs of the other products choose for every FOLDS-th one."""
+    others = [one for number, one in enumerate(products) if number % FOLDS != fold]
+    return losses_of(fit_all(*samples_of(others)), products[fold::FOLDS])
 
 
 def hot_products(path: str) -> list[dict]:
@@ -288,34 +284,32 @@ def hot_products(path: str) -> list[dict]:
     return products
 
 
-def needs_line(costs: dict[Tile, tuple[float, ...]], products: list[dict], device: str) -> set[str]:
-    """The products in which the costs may choose a tile that is slower than NEAR. Prints how well the costs choose."""
+def losses_of(costs: dict[Tile, tuple[float, ...]], products: list[dict]) -> list[Loss]:
+    """What the costs choose for each product."""
     losses = []
-    found = set()
     for one in products:
         case = one["case"]
         own = {tile: us for choice, us in one["us"].items() if (tile := tile_of(choice)) in costs}
+        if not own:
+            continue
         times = {
-            tile: expected(costs[tile], *features(tile, case, device))
+            tile: expected(costs[tile], *features(tile, case))
             for tile in costs
             if (tile in own or takes(tile, case)) and not (tile.variant == "wgmma_split_k" and not takes(tile, case))
         }
-        chosen, best = min(times, key=times.get), min(own, key=own.get)
+        chosen, best = min(times, key=times.__getitem__), min(own, key=own.__getitem__)
         possible = [tile for tile, us in times.items() if us <= CLEAR * times[chosen]]
-        if any(tile not in own or own[tile] > NEAR * own[best] for tile in possible):
-            found.add(case)
-        losses.append((own.get(chosen, SLOW * own[best]) / own[best], case, tuple(chosen), tuple(best)))
-    losses.sort(reverse=True)
-    values = [loss for loss, *_ in losses]
-    print(
-        f"{device}: {len(costs)} tiles, {len(values)} products: the costs' choice takes {statistics.median(values):.3f}"
-    )
-    print(
-        f"of the best, more than 1.03 in {sum(v > 1.03 for v in values)}, more than 1.10 in {sum(v > 1.1 for v in values)}"
-    )
-    for loss in losses[:8]:
-        print("  {:.2f} {} {} instead of {}".format(*loss))
-    return found
+        near = all(tile in own and own[tile] <= NEAR * own[best] for tile in possible)
+        losses.append(Loss(own.get(chosen, SLOW * own[best]) / own[best], case, tuple(chosen), tuple(best), not near))
+    return losses
+
+
+def report(title: str, losses: list[Loss]) -> None:
+    values = [loss.ratio for loss in losses]
+    print(f"{title}: {len(values)} products take {statistics.median(values):.3f} of the best in the median,")
+    print(f"more than 1.03 in {sum(v > 1.03 for v in values)}, more than 1.10 in {sum(v > 1.1 for v in values)}")
+    for loss in sorted(losses, reverse=True)[:8]:
+        print("  {:.2f} {} {} instead of {}".format(*loss[:4]))
 
 
 if __name__ == "__main__":
