@@ -19,7 +19,6 @@ from gemm_map import extents, fastest_choices, kept_products
 from scipy.optimize import least_squares
 
 MULTIPROCESSORS = 132
-PART = 16  # multiprocessors of a part of the chip
 STEP = 64  # k
 CUT_WAVE = 0.5
 L2_BYTES = 50 << 20
@@ -77,7 +76,7 @@ def blocks_at_once(tile: Tile) -> int:
     size = tile.cluster * tile.splits
     if size <= 2:
         return MULTIPROCESSORS
-    return min(MULTIPROCESSORS * 10 // 11, MULTIPROCESSORS // PART * (PART // size * size))
+    return MULTIPROCESSORS * 7 // 8 // size * size
 
 
 def block_count(tile: Tile, case: str) -> int:

@@ -37,12 +37,11 @@ double memory_time(const Problem& problem, const DeviceInfo& device) {
 }
 
 /// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's
-/// parts of 14 to 18 multiprocessors: 15 clusters of eight fit on an H200 of 132.
+/// parts, which leaves some multiprocessors of each idle.
 std::int64_t blocks_at_once(const Config& config, const DeviceInfo& device) {
-  constexpr int kPart = 16;
   const int most = std::max(device.multiprocessors, 1);
   const int size = config.cluster * config.splits;
-  return size <= 2 || most < kPart ? most : std::min(most * 10 / 11, most / kPart * (kPart / size * size));
+  return size <= 2 ? most : std::max(most * 7 / 8 / size * size, size);
 }
 
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
