@@ -27,8 +27,12 @@ KEPT_PART = 0.45
 MEMORY_RATE = 4.3e6  # bytes in a microsecond, of an H200
 OVERLAP_LOSS = 0.15
 SLOW = 1.15  # times as long as the fastest takes at least what was not timed
-# What long runs decided that the file does not have (docs/findings/gemm_large.md, P8 and P10).
-EARLIER = {"RC 4096x24576x1536": "wgmma_persistent/128x176", "CR 4096x24576x1536": "wgmma_persistent/128x192"}
+# What long runs decided that the file does not have (docs/findings/gemm_large.md, P8 and P10; results/h100/gemm.json).
+EARLIER = {
+    "RC 4096x24576x1536": "wgmma_persistent/128x176",
+    "CR 4096x24576x1536": "wgmma_persistent/128x192",
+    "RC 64x4096x7168": "wgmma_deep_stages/64x64k2",
+}
 # Of wgmma_split_k's tiles, where not 1 (configs.cpp).
 MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4, (128, 128): 6, (128, 160): 2}
 FEWEST = 3  # products for which a tile must have a time
@@ -135,6 +139,8 @@ def takes(tile: Tile, case: str) -> bool:
         width = m if tile.swapped else n
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
         if not k_major and (tile.columns % 64 or tile.rows > 128):
+            return False
+        if not tile.swapped and m <= 32 and case[0] == "R":
             return False
         if tile.columns == 16 or (k_major and width <= 32):
             if tile.rows != 64 or tile.columns != (16 if width <= 16 else 32):

@@ -57,9 +57,12 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
   const bool whole_chunks = has_whole_chunks(row_major);
-  add_tiles(made, row_major, device, false, whole_chunks);
   // The C of D^T would be read in columns.
-  if (!row_major.c || !has_fused_rows(row_major)) add_tiles(made, transposed(row_major), device, true, whole_chunks);
+  const bool swaps = !row_major.c || !has_fused_rows(row_major);
+  // Of so few rows a tile of 64 would be half empty.
+  const bool few_rows = row_major.m <= 32 && row_major.a.order == Order::row;
+  if (!swaps || !few_rows) add_tiles(made, row_major, device, false, whole_chunks);
+  if (swaps) add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }
 
