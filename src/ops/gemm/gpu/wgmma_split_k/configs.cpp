@@ -37,11 +37,10 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       const int at_once = device.multiprocessors * (tile.columns <= 32 ? 2 : 1);
       const bool few = product.k <= kShortK || product.n <= tile.columns || blocks <= at_once * kMostWaves;
       // Blocks that wait for others of their cluster should all run at once.
-      const bool fits = splits == 1 ? few : blocks <= at_once && product.k >= kFewestEach * splits;
-      if (splits > std::max(tile.most_splits, 1) || !fits) break;
-      // wgmma_deep_stages has this tile.
+      if (!(splits == 1 ? few : blocks <= at_once && product.k >= kFewestEach * splits)) break;
+      if (splits > std::max(tile.most_splits, 1)) break;
       if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
-        continue;
+        continue;  // wgmma_deep_stages has this tile
       made.push_back(config);
     }
   };
@@ -57,11 +56,9 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
   const bool whole_chunks = has_whole_chunks(row_major);
-  // The C of D^T would be read in columns.
-  const bool swaps = !row_major.c || !has_fused_rows(row_major);
-  // Of so few rows a tile of 64 would be half empty.
-  const bool few_rows = row_major.m <= 32 && row_major.a.order == Order::row;
-  if (!swaps || !few_rows) add_tiles(made, row_major, device, false, whole_chunks);
+  const bool swaps = !row_major.c || !has_fused_rows(row_major);  // else the C of D^T would be read in columns
+  if (!swaps || row_major.m > 32 || row_major.a.order != Order::row)
+    add_tiles(made, row_major, device, false, whole_chunks);  // with fewer rows half of a tile would be empty
   if (swaps) add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }
