@@ -71,7 +71,10 @@ Choice select(const Problem& problem, const DeviceInfo& device, std::string_view
   if (device.device.type == DeviceType::cuda) {
     if (const auto choice = measured(tuning_table(tuning).get(), row_major, device)) return *choice;
   } else if (few_rows_first(row_major)) {
-    return named_choice(variants(), "few_rows", problem, device, cost);
+    const auto by_name = [](const auto& variant, const Config&) {
+      return std::optional(variant.name == "few_rows" ? 0.0 : 1.0);
+    };
+    return best_choice(variants(), problem, device, by_name);
   }
   // On the CPU oneDNN runs on our threads, so it has no start-up cost that would make `blocked` win on small problems.
   return best_choice(variants(), problem, device, cost);
