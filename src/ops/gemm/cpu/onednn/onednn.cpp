@@ -25,7 +25,7 @@ namespace tmaops::ops::gemm::onednn {
 namespace {
 
 constexpr std::int64_t kTilesWanted = 8;
-constexpr std::int64_t kTwoTiles = 512;  // rows up to which there are two tiles, which read B in place
+constexpr std::int64_t kTwoTiles = 512;  // with at most so many rows there are two tiles, which read B in place
 constexpr std::int64_t kLeastRows = 64;
 constexpr std::int64_t kLeastColumns = 512;
 constexpr std::int64_t kLeastWork = 1 << 21;   // multiply-adds that make a call worth its cost

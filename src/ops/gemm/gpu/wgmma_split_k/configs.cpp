@@ -13,7 +13,7 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
-constexpr int kMostWaves = 2;              // with more wgmma_persistent has less to start, but for one column of tiles
+constexpr int kMostWaves = 2;              // more are for wgmma_persistent, but where one column of tiles covers N
 constexpr std::int64_t kShortK = 256;      // so few stages that several blocks fit on a multiprocessor
 constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
 
