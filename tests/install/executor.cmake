@@ -38,6 +38,8 @@ endfunction()
 expect_refused(shared "__global__ void kernel() { __shared__ int word; }" "__shared__ is unknown to the executor: device::block_shared<T>.. is")
 expect_refused(barrier "#include <cuda/barrier>" "cuda::barrier is unknown to the executor: device::Barrier of device/barrier.cuh is")
 expect_refused(ptx "#include <cuda/ptx>" "cuda::ptx is unknown to the executor: the functions of device/")
+expect_refused(inline "__global__ void kernel() { asm volatile(\"fence.mbarrier_init.release.cluster;\" ::: \"memory\")\; }"
+  "inline PTX is unknown to the executor: the functions of device/")
 expect_refused(wmma "#include <mma.h>" "nvcuda::wmma is unknown to the executor: device/mma.cuh and device/wgmma.cuh are")
 expect_refused(reduce "#include <cooperative_groups/reduce.h>" "cooperative_groups::reduce is unknown to the executor: __reduce_add_sync")
 expect_refused(grid "#include <cooperative_groups.h>\nvoid kernel() { cooperative_groups::this_grid(); }"

@@ -380,3 +380,8 @@ cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t by
 // Each thread would have a variable of its own.
 #undef __shared__
 #define __shared__ _Pragma("GCC error \"__shared__ is unknown to the executor: device::block_shared<T>() is\"")
+// libcu++ has assembly of the host, in a folder of this name.
+#define asm                                                                                  \
+  static_assert(__builtin_strstr(__FILE__, "/cuda/") != nullptr,                             \
+                "inline PTX is unknown to the executor: the functions of device/*.cuh are"); \
+  asm

@@ -23,7 +23,7 @@ __device__ __forceinline__ void wgmma_wait() {
 
 template <int count>
 __device__ __forceinline__ void pin_registers(float (&)[count]) {
-  asm volatile("" ::: "memory");
+  __asm__ volatile("" ::: "memory");
 }
 
 template <class T, int n>
