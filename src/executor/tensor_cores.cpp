@@ -59,6 +59,12 @@ class Operand {
     return at ^ ((at >> 7 & (width_ / 16 - 1)) << 4);
   }
   bool mn_major() const { return mn_major_; }
+  /// Empty, or why the groups of eight rows are not as a box with this swizzle has them.
+  std::string wrong_stride() const {
+    if (width_ == 0 || stride_ % (8 * width_) == 0) return {};
+    return "a stride of " + std::to_string(stride_) + " bytes, no multiple of the " + std::to_string(8 * width_) +
+           " after which its swizzle repeats";
+  }
   tma::Swizzle swizzle() const {
     return width_ == 128  ? tma::Swizzle::b128
            : width_ == 64 ? tma::Swizzle::b64
@@ -106,6 +112,8 @@ int warp_of_group() { return self->index / 32 % 4; }
 
 /// Of `count` rows of A, or columns of B.
 void begin_product_read(Product& product, const Operand& operand, int first, int count) {
+  if (const std::string wrong = operand.wrong_stride(); !wrong.empty() && (count > 8 || operand.mn_major()))
+    report(Rule::misaligned, "a wgmma reads an operand with " + wrong, product.place);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> chunks;
   add_chunks(operand, first, count, chunks);
   Block& block = *self->block;

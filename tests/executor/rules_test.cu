@@ -690,6 +690,27 @@ TEST(executor_rules, wrong_swizzle) {
   expect_nothing(findings_of<wrong_swizzle_kernel<Kernel::right>>(shape, map, sums));
 }
 
+/// A stride between groups of eight rows that begins them within the pattern of the swizzle.
+template <Kernel which>
+__global__ void wrong_stride_kernel(int) {
+  auto& rows = device::block_shared<__half[64 * 64], 1024>();
+  for (int i = threadIdx.x; i < 64 * 64; i += 128) rows[i] = __float2half_rn(1.0f);
+  device::fence_async_shared();
+  __syncthreads();
+  const auto operand = device::operand_descriptor<device::Swizzle::b128>(rows, 0, which == Kernel::broken ? 512 : 1024);
+  float sums[8];
+  device::wgmma_fence();
+  device::Wgmma<__half, 16>::multiply(sums, operand, operand, false);
+  device::wgmma_commit();
+  device::wgmma_wait();
+}
+TEST(executor_rules, misaligned_stride_of_an_operand) {
+  const LaunchShape shape{.block = 128};
+  expect_rule(findings_of<wrong_stride_kernel<Kernel::broken>>(shape, 0), Rule::misaligned,
+              "an operand with a stride of 512 bytes, no multiple of the 1024 after which its swizzle repeats");
+  expect_nothing(findings_of<wrong_stride_kernel<Kernel::right>>(shape, 0));
+}
+
 template <Kernel which>
 __global__ void multicast_kernel(const __grid_constant__ tma::TensorMap map) {
   auto& tile = device::block_shared<std::uint16_t[64], 128>();
