@@ -31,6 +31,8 @@ enum class Collect : std::uint8_t {
   products
 };
 std::uint64_t warp_collective(Collect what, unsigned mask, std::uint64_t value, int argument, int width);
+void increase_registers(int registers);
+void decrease_registers(int registers);
 /// Barrier `id` of the block for `threads` threads; 0 stands for all of them.
 void block_barrier(int id, int threads, bool waits);
 enum class BlockVote : std::uint8_t { count, all, any };

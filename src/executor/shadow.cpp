@@ -32,16 +32,9 @@ std::string reader_of(const Block& block, std::uint32_t at) {
   for (const auto& operation : launch->flying)
     if (operation->source == &block && !operation->has_read && within(operation->reads))
       return operation->words() + ", issued" + at_line(operation->place) + ",";
-  for (const Warp& warp : block.warps) {
-    const auto find = [&](const std::vector<Product>& products) -> const Product* {
-      const auto found = std::ranges::find_if(products, [&](const Product& one) { return within(one.reads); });
-      return found == products.end() ? nullptr : &*found;
-    };
-    const Product* product = find(warp.products);
-    for (const auto& group : warp.groups)
-      if (product == nullptr) product = find(group);
-    if (product != nullptr) return "a wgmma, issued" + at_line(product->place) + ",";
-  }
+  for (const Warp& warp : block.warps)
+    if (const Product* product = warp.find_product([&](const Product& one) { return within(one.reads); }))
+      return "a wgmma, issued" + at_line(product->place) + ",";
   return "an asynchronous copy or product";
 }
 

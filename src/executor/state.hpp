@@ -18,6 +18,7 @@
 #include "executor/fiber.hpp"
 #include "executor/findings.hpp"
 #include "executor/interface.hpp"
+#include "executor/products.hpp"
 #include "executor/reason.hpp"
 
 namespace tmaops::executor {
@@ -26,6 +27,7 @@ inline constexpr std::uint32_t kWindowBytes = 256 * 1024;     // of a block's sh
 inline constexpr std::uint32_t kReservedBytes = 1024;         // the system's own at its start
 inline constexpr std::uint32_t kMostSharedBytes = 227 << 10;  // that a launch may ask for, and
 inline constexpr std::uint32_t kMostFixedBytes = 48 << 10;    // that nvcc takes without: CUDA C++ Programming Guide
+inline constexpr std::size_t kRegisters = 65536;              // of a multiprocessor
 inline constexpr std::size_t kMostBlocks = 16;                // of a cluster
 inline constexpr unsigned char kUnwritten = 0xCD;             // what shared memory holds that nothing has written
 
@@ -118,33 +120,13 @@ struct Collective {
   Finish finish = nullptr;
 };
 
-/// Accumulators of a warp that products are still adding to.
-struct Accumulators {
-  std::array<float*, 32> registers{};
-  std::size_t each = 0;  // per lane
-  std::vector<float> values;
-  int products = 0;  // that have not ended
-};
-
-/// wgmma by one of the four warps.
-struct Product {
-  int columns = 0;
-  bool bf16 = false;
-  std::uint64_t a = 0, b = 0;
-  bool a_mn_major = false, b_mn_major = false, accumulate = false;
-  Agent slot = 0;
-  Clock clock = 0;
-  const void* place = nullptr;
-  std::shared_ptr<Accumulators> sums;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> reads;  // address and bytes
-};
-
 struct Warp {
   std::vector<Collective> open;
   unsigned ended = 0;     // lanes
   bool has_read = false;  // shared memory, since its last collective
   std::vector<Product> products;
   std::deque<std::vector<Product>> groups;
+  int registers = 0;  // of each lane, at most
   bool wgmma_fenced = false;
   std::uint64_t group_way = 0;        // what its warpgroup executes together: wgmma and setmaxnreg, with their operands
   const void* group_place = nullptr;  // the last of them
@@ -155,6 +137,16 @@ struct Warp {
     std::uint64_t way = 0;  // of the first
   };
   std::array<Comers, 16> at_barrier;  // named barriers, whose instructions are of the whole warp
+
+  /// A product under way; null: none is such a one.
+  template <class Is>
+  const Product* find_product(const Is& is) const {
+    for (const auto& group : groups)
+      for (const Product& one : group)
+        if (is(one)) return &one;
+    const auto found = std::ranges::find_if(products, is);
+    return found == products.end() ? nullptr : &*found;
+  }
 };
 
 struct Block {
@@ -166,6 +158,8 @@ struct Block {
   std::map<std::uint32_t, Barrier> barriers;  // by address
   std::array<NamedBarrier, 16> named;
   std::vector<Warp> warps;
+  int free_registers = 0;  // of each lane of a warp, that warps have given back
+  std::vector<Thread*> waiting_for_registers;
   std::map<std::uint32_t, Clocks> atomics;                  // what was released at an address
   std::map<Agent, std::pair<Clock, const void*>> arrivals;  // the last one of each thread of another block
   std::vector<std::shared_ptr<Operation>> copies;           // of its shared memory, but for cp.async

@@ -180,16 +180,9 @@ void end_product(Block& block, const Product& product, int warp) {
 /// The accumulators of all lanes, taken away from the threads: until the products end, their registers hold NaN.
 std::shared_ptr<Accumulators> take_accumulators(const Warp& warp, const Collective& all, std::size_t each) {
   const auto* first = static_cast<const float*>(all.operands[0]);
-  const auto find = [&](const std::vector<Product>& products) -> std::shared_ptr<Accumulators> {
-    for (const Product& one : products)
-      if (one.sums->registers[0] == first) return one.sums;
-    return nullptr;
-  };
-  std::shared_ptr<Accumulators> sums = find(warp.products);
-  for (const auto& group : warp.groups)
-    if (!sums) sums = find(group);
-  if (sums) return sums;
-  sums = std::make_shared<Accumulators>();
+  if (const Product* same = warp.find_product([&](const Product& one) { return one.sums->registers[0] == first; }))
+    return same->sums;
+  auto sums = std::make_shared<Accumulators>();
   sums->each = each;
   sums->values.resize(32 * each);
   for (std::size_t lane = 0; lane < 32; ++lane) {
@@ -300,28 +293,21 @@ void wgmma_wait(int groups) {
 }
 
 void check_accumulators(const void* pointer, bool writes, const void* place) {
-  const Warp& warp = own_warp();
-  const auto check = [&](const Product& product) {
-    const float* const first = product.sums->registers[static_cast<std::size_t>(self->index % 32)];
-    if (pointer < first || pointer >= first + product.sums->each) return false;
+  const Product* product = own_warp().find_product([&](const Product& one) {
+    const float* const first = one.sums->registers[static_cast<std::size_t>(self->index % 32)];
+    return pointer >= first && pointer < first + one.sums->each;
+  });
+  if (product != nullptr)
     report(Rule::missing_wgmma_wait,
            std::string("it ") + (writes ? "writes" : "reads") + " accumulators of the wgmma issued at " +
-               source_line(product.place) + ", for which no wgmma_wait() has waited",
+               source_line(product->place) + ", for which no wgmma_wait() has waited",
            place);
-    return true;
-  };
-  for (const auto& group : warp.groups)
-    if (std::ranges::any_of(group, check)) return;
-  std::ranges::any_of(warp.products, check);
 }
 
 void check_products_ended(Block& block) {
   for (const Warp& warp : block.warps)
-    for (const Product* product :
-         {warp.products.empty() ? nullptr : &warp.products.front(),
-          warp.groups.empty() || warp.groups.front().empty() ? nullptr : &warp.groups.front().front()})
-      if (product != nullptr)
-        report(Rule::ends_too_early, "its block ends with a wgmma that no wgmma_wait() has waited for", product->place);
+    if (const Product* product = warp.find_product([](const Product&) { return true; }))
+      report(Rule::ends_too_early, "its block ends with a wgmma that no wgmma_wait() has waited for", product->place);
 }
 
 void multiply_add(float* sums, const std::uint32_t* a, const std::uint32_t* b, bool bf16) {

@@ -73,7 +73,7 @@ void order(const Collective& all) {
   }
   if (options().strict) return;  // PTX promises no order of memory
   Warp& warp = warp_of(*self);
-  if (all.kind == Collect::registers || !std::exchange(warp.has_read, false)) return;
+  if (!std::exchange(warp.has_read, false)) return;
   static std::vector<Clock> over;
   over.assign(launch->agents, 0);
   for_each_lane(all, [&](std::size_t, const Thread& thread) {
@@ -160,8 +160,6 @@ void complete(std::vector<Collective>& open, std::vector<Collective>::iterator f
 
 void finish(const Collective& all, const void* place) {
   order(all);
-  if (all.kind == Collect::registers)
-    note_group_step(warp_of(*self), static_cast<std::uint64_t>(all.arguments[0]), place);
   const bool shuffles = all.kind == Collect::shuffle || all.kind == Collect::shuffle_up ||
                         all.kind == Collect::shuffle_down || all.kind == Collect::shuffle_xor;
   const std::uint64_t common = shuffles ? 0 : reduced(all);
@@ -181,6 +179,14 @@ void finish(const Collective& all, const void* place) {
              place);
     thread.collected = all.values[from];
   });
+}
+
+/// All lanes are at a setmaxnreg; note_group_step() tells their warpgroup.
+Warp& come_for_registers(int registers, const void* place) {
+  Warp& warp = warp_of(*self);
+  collect(Collect::registers, ~0u, 0, registers, 32, nullptr, place,
+          [&](Collective&) { note_group_step(warp, static_cast<std::uint64_t>(registers), place); });
+  return warp;
 }
 
 }  // namespace
@@ -276,6 +282,37 @@ std::uint64_t warp_collective(Collect what, unsigned mask, std::uint64_t value, 
   const void* const place = TMAOPS_PLACE;
   collect(what, mask, value, argument, width, nullptr, place, [&](Collective& all) { finish(all, place); });
   return self->collected;
+}
+
+void decrease_registers(int registers) {
+  const Entry entry;
+  const void* const place = TMAOPS_PLACE;
+  Warp& warp = come_for_registers(registers, place);
+  if (registers > warp.registers)
+    report(Rule::collective,
+           "decrease_registers<" + std::to_string(registers) + ">(), where each thread has at most " +
+               std::to_string(warp.registers),
+           place);
+  Block& block = *self->block;
+  block.free_registers += warp.registers - registers;  // the first lane: the others find it done
+  warp.registers = registers;
+  for (Thread* thread : std::exchange(block.waiting_for_registers, {})) wake(*thread);
+}
+
+void increase_registers(int registers) {
+  const Entry entry;
+  Warp& warp = come_for_registers(registers, TMAOPS_PLACE);
+  Block& block = *self->block;
+  while (registers - warp.registers > block.free_registers) {
+    block.waiting_for_registers.push_back(self);
+    wait([&block, &warp, registers] {
+      return "increase_registers<" + std::to_string(registers) + ">(): each thread of its warp has " +
+             std::to_string(warp.registers) + ", and other warps have left " + std::to_string(block.free_registers) +
+             " for it by decrease_registers()";
+    });
+  }
+  block.free_registers -= registers - warp.registers;
+  warp.registers = registers;
 }
 
 }  // namespace tmaops::executor

@@ -546,6 +546,24 @@ TEST(executor_rules, collective_of_a_warpgroup) {
   expect_nothing(findings_of<three_warps_kernel<Kernel::right>>(shape, 0));
 }
 
+/// Two warpgroups want registers that the third one has to give back before.
+template <int left>
+__global__ void __launch_bounds__(384, 1) three_groups_kernel(int) {
+  if (threadIdx.x < 128)
+    device::decrease_registers<left>();
+  else
+    device::increase_registers<240>();
+}
+TEST(executor_rules, never_completes_where_nobody_gives_registers) {
+  const LaunchShape shape{.block = 384};
+  expect_rule(findings_of<three_groups_kernel<40>>(shape, 0), Rule::never_completes,
+              "waiting for increase_registers<240>(): each thread of its warp has 168, and other warps have left 8 for "
+              "it by decrease_registers()");
+  expect_nothing(findings_of<three_groups_kernel<24>>(shape, 0));
+  expect_rule(findings_of<three_groups_kernel<176>>(shape, 0), Rule::collective,
+              "decrease_registers<176>(), where each thread has at most 168");
+}
+
 TEST(executor_rules, missing_wgmma_wait) {
   const Words to(1024);
   auto* const sums = reinterpret_cast<float*>(to.get());

@@ -32,12 +32,12 @@ __device__ __forceinline__ T group_sum(T value) {
 template <int registers>
 __device__ __forceinline__ void decrease_registers() {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "setmaxnreg takes 24 to 256 in steps of 8");
-  executor::warp_collective(executor::Collect::registers, 0xffffffffu, 0, registers, 32);
+  executor::decrease_registers(registers);
 }
 template <int registers>
 __device__ __forceinline__ void increase_registers() {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "setmaxnreg takes 24 to 256 in steps of 8");
-  executor::warp_collective(executor::Collect::registers, 0xffffffffu, 0, registers, 32);
+  executor::increase_registers(registers);
 }
 
 __device__ __forceinline__ void wait_for_previous_kernel() { executor::wait_for_previous_kernel(); }
