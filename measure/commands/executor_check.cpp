@@ -102,11 +102,6 @@ void add_to(bench::Report& all, bench::Report part) {
   all.status = part.status;
 }
 
-std::string replay_of(const executor::Finding& finding) {
-  return std::to_string(finding.options.seed) + ":" + std::string(to_string(finding.options.schedule)) + ":" +
-         std::to_string(finding.launch);
-}
-
 nlohmann::ordered_json findings_json(const std::vector<executor::Finding>& findings) {
   nlohmann::ordered_json json{{"schema", 1}, {"version", version()}, {"device", "executor (sm_90)"}};
   json["findings"] = nlohmann::ordered_json::array();

@@ -190,13 +190,14 @@ std::string held_clocks_note(const bench::Report& report) {
 std::string verify_table(const bench::Report& report, bool color, std::size_t width) {
   Table table("operator|case|dtype|device|implementation|>relative|>max|>compared|result");
   const auto add = [&](const Row& row, bool ok) {
+    const auto text = [&](double error) { return row.error.compared > 0 ? fmt::format("{:.1e}", error) : ""; };
     table.add({{row.info.op},
                {row.info.name},
                {row.info.dtype},
                {device_text(report, row)},
                {name_text(row)},
-               {fmt::format("{:.1e}", row.error.relative)},
-               {fmt::format("{:.1e}", row.error.max)},
+               {text(row.error.relative)},
+               {text(row.error.max)},
                {compared_text(row)},
                {ok ? "ok" : "WRONG", ok ? Style::good : Style::bad}});
   };

@@ -87,6 +87,11 @@ std::string to_text(const Finding& finding) {
   return text;
 }
 
+std::string replay_of(const Finding& finding) {
+  return std::to_string(finding.options.seed) + ":" + std::string(to_string(finding.options.schedule)) + ":" +
+         std::to_string(finding.launch);
+}
+
 std::vector<Finding> take_findings() {
   known_findings.clear();
   return std::exchange(findings, {});

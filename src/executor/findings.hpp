@@ -54,6 +54,8 @@ struct Finding {
 };
 /// Several lines for people.
 std::string to_text(const Finding& finding);
+/// What `tmaops verify --replay` takes.
+std::string replay_of(const Finding& finding);
 
 /// Those of all launches since the last call, each rule once per kernel and line.
 std::vector<Finding> take_findings();

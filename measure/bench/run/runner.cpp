@@ -238,7 +238,8 @@ class Runner {
         error = implementation->verify(workload, workload.sets() - 1, options_.tolerance);
     } catch (const Error& refusal) {
       if (refusal.code() == ErrorCode::kernel_breaks_rule)
-        return add_failed(workload, *implementation, {.ok = false, .problem = refusal.details().got}, temperature);
+        return add_failed(workload, *implementation, {.ok = false, .compared = 0, .problem = refusal.details().got},
+                          temperature);
       // Of a peer that cannot go on, for example for want of memory
       if (implementation->kind() == Kind::variant || refusal.code() != ErrorCode::variant_refuses) throw;
       return log_.refuse(

@@ -153,5 +153,15 @@ gemm      RC 256  f32    wgmma              1.2e-07  0.0e+00  WRONG
 )");
 }
 
+TEST(VerifyTable, has_no_error_of_what_was_not_compared) {
+  bench::Report report;
+  report.failed = {row("wgmma", bench::Kind::variant, 1)};
+  report.failed.front().error.compared = 0;
+  EXPECT_EQ("\n" + verify_table(report, false), R"(
+operator  case    dtype  implementation  compared  result
+gemm      RC 256  f32    wgmma                0 %  WRONG
+)");
+}
+
 }  // namespace
 }  // namespace tmaops::cli
