@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("plotly")
 from browser import TOOL, check, check_drawn, needs_chromium, open_page, run  # noqa: E402
-from tmaops import _page as pages  # noqa: E402
+from tmaops.pages import plots  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -217,7 +217,7 @@ def test_the_program_alone_says_where_the_report_is():
 
 @pytest.mark.parametrize("values", [[1.0], [0.9, 1.1], [1, 4.9], [2, 900], [1e-3, 1e6], [0.01, 0.0101], [0.0]])
 def test_a_logarithmic_axis_has_readable_ticks(values):
-    made = pages.logarithmic("x", values)
+    made = plots.logarithmic("x", values)
     low, high = made["range"]
     assert 2 <= len(made["tickvals"]) <= 14
     assert all(10**low <= tick <= 10**high for tick in made["tickvals"])
