@@ -155,23 +155,19 @@ def _done(unit: Unit, out: Path) -> dict[str, Any] | None:
 
 
 def _with_progress(results: Iterator, units: list[Unit], quiet: bool) -> Iterator:
-    """The results of these units, and a line on stderr every half second."""
-    begin, last, done, episodes = time.monotonic(), 0.0, 0, 0
+    """The results of these units; after each a line on stderr, over the one before."""
+    begin, done, episodes = time.monotonic(), 0, 0
     total = max(sum(unit.source_bytes for unit in units), 1)
-    try:
-        for unit, result in results:
-            yield unit, result
-            done += unit.source_bytes
-            episodes += 0 if isinstance(result, Refused) else result["episodes"]
-            now = time.monotonic()
-            if not quiet and now - last >= 0.5:
-                last, spent = now, now - begin
-                rates = f"{episodes / spent:.0f} episodes/s  {done / spent / 1e6:.0f} MB/s"
-                left = spent * (total - done) / max(done, 1)
-                print(f"\r{100 * done / total:3.0f} %  {rates}  {left:.0f} s left ", end="", file=sys.stderr)
-    finally:
+    for unit, result in results:
+        yield unit, result
+        done += unit.source_bytes
+        episodes += 0 if isinstance(result, Refused) else result["episodes"]
+        spent = time.monotonic() - begin
+        rates = f"{episodes / spent:.0f} episodes/s  {done / spent / 1e6:.0f} MB/s"
+        left = spent * (total - done) / max(done, 1)
         if not quiet:
-            print("\r\033[K", end="", file=sys.stderr)
+            end = "\n" if done == total else ""
+            print(f"\r{100 * done / total:3.0f} %  {rates}  {left:.0f} s left ", end=end, file=sys.stderr)
 
 
 class _Job:

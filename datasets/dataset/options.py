@@ -111,11 +111,22 @@ class Options:
         hz = clock.rate(self.hz)
         return int(hz) if hz.denominator == 1 else float(hz)
 
-    def in_order(self, times: np.ndarray, rows: np.ndarray, stream: str = ".") -> tuple[np.ndarray, np.ndarray | None]:
-        """Times (S) when samples of N episodes were taken, sorted on demand, and the rows that have them, or None."""
+    def in_order(
+        self, times: np.ndarray, rows: np.ndarray, stream: str = ".", unit: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Times (S) when samples of N episodes were taken, sorted on demand, and the rows that have them, or None. Refuses a
+        clock that begins again; unit: in which it counts.
+        """
         order = np.lexsort((times, np.repeat(np.arange(rows.size), rows))) if self.sort else None
         if order is not None and (order[1:] > order[:-1]).all():
             order = None
+        if order is not None:
+            asked = {"time_unit": unit or "ns", "sort": True, "duplicates": "last", "where": stream}
+            counted = times // clock.NANOSECONDS[asked["time_unit"]]
+            try:
+                _recording.Rules([_recording.column("time", counted)], offsets=np.append(0, np.cumsum(rows)), **asked)
+            except Error as error:
+                raise Refused(error.where, error.got, f"{error.needed} ({error.mend})") from error
         return (times if order is None else times[order]) - self.latency_ns(stream), order
 
     def max_gap_ns(self, stream: str = ".") -> int | None:

@@ -68,7 +68,7 @@ class Layout:
         """The times (S) of episodes when they were taken, in order; the rows that have them; and of how many episodes they
         are not frame / fps.
         """
-        times, order = options.in_order(self.stored(steps, rows, labels[0]), rows)
+        times, order = options.in_order(self.stored(steps, rows, labels[0]), rows, unit=self.unit)
         if self.fps is None:
             return times, order, 0
         late = options.latency_ns(".")

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -352,11 +353,9 @@ def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
 
 def units_said(schema: pa.Schema) -> dict[str, str]:
     """The units of columns of times, as map_runs() was told to say them."""
-    text = {
-        key.decode("utf-8", "replace"): unit.decode("utf-8", "replace") for key, unit in (schema.metadata or {}).items()
-    }
-    begin = f"{clock.SAID} "
-    return clock.units_said({key[len(begin) :]: {clock.SAID: text[key]} for key in text if key.startswith(begin)})
+    begin, text = f"{clock.SAID} ", functools.partial(bytes.decode, errors="replace")
+    said = {text(key): text(unit) for key, unit in (schema.metadata or {}).items()}
+    return clock.units_said({key.removeprefix(begin): {clock.SAID: said[key]} for key in said if key.startswith(begin)})
 
 
 def first_rows(file: pq.ParquetFile) -> pa.Table:

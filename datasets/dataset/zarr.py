@@ -171,7 +171,7 @@ class Store:
             times = read_times(values, about["unit"], names[0])
         labels = [f"episode {number}" for number in which]
         if in_order:
-            times, order = self.options.in_order(times, counts)
+            times, order = self.options.in_order(times, counts, unit=about.get("unit"))
             rows = rows if order is None else rows[order]
         return Part(self.data, [Clock("", times, counts, rows, self.samples, **about)], labels, self.options)
 

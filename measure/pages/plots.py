@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from tmaops._page import COLORS, SYMBOLS, Page, axis, figure, paragraph, table
+from tmaops._page import COLORS, SYMBOLS, Page, axis, figure
+from tmaops.pages import paragraph, table
 from tmaops.pages.results import Row, grouped, titled
 
 _KINDS = {
@@ -16,6 +17,11 @@ _KINDS = {
     "ceiling": ("ceilings", COLORS[7]),
 }
 _CHANGES = {"faster": COLORS[2], "same": COLORS[7], "slower": COLORS[1]}
+_OF_TIMES = (
+    "Medians, with the 10th and the 90th percentile of the samples. A name that ends in _pdl is launched dependently."
+)
+_OF_RATIOS = "The peer's time over the time of tmaops: right of the line at 1 tmaops is faster. Bars reach from the peer's 10th percentile over our 90th to the reverse."
+_OF_CHANGES = "The new time over the old one: left of the line at 1 the new run is faster. A row is faster or slower where the spreads from the 10th to the 90th percentile do not overlap."
 
 Point = tuple[str, float, float, float]  # what stands at the left, a value, its least and its greatest
 
@@ -23,17 +29,9 @@ Point = tuple[str, float, float, float]  # what stands at the left, a value, its
 def times(page: Page, rows: list[Row]) -> None:
     """Per case the time of every implementation, the slowest first."""
     page.heading("Times")
-    page.add(
-        paragraph(
-            "Medians, with the 10th and the 90th percentile of the samples. A name that ends in _pdl is launched dependently."
-        )
-    )
-    page.plot(
-        *(
-            (run.name, titled(*problem), _times_of_case(titled(*problem), group))
-            for (run, problem), group in grouped(rows, lambda row: (row.run, row.problem)).items()
-        )
-    )
+    page.add(paragraph(_OF_TIMES))
+    cases = grouped(rows, lambda row: (row.run, row.problem)).items()
+    page.plot(*((run.name, titled(*case), _times_of_case(titled(*case), group)) for (run, case), group in cases))
 
 
 def _times_of_case(title: str, rows: list[Row]) -> dict[str, Any]:
@@ -74,17 +72,11 @@ def ratios(page: Page, rows: list[Row]) -> None:
                     cases[name] = None
         if points:
             looks = {peer: (COLORS[1:][i % 7], SYMBOLS[i % 8]) for i, peer in enumerate(points)}
-            plot = _over_cases(
-                titled(run, temperature), list(cases), points, looks, "times as long as tmaops, logarithmic"
-            )
-            choices.append((run, temperature or "", plot))
+            x = "times as long as tmaops, logarithmic"
+            choices.append((run, temperature or "", _over_cases(titled(run, temperature), [*cases], points, looks, x)))
     if choices:
         page.heading("Ratio to peers")
-        page.add(
-            paragraph(
-                "The peer's time over the time of tmaops: right of the line at 1 tmaops is faster. Bars reach from the peer's 10th percentile over our 90th to the reverse."
-            )
-        )
+        page.add(paragraph(_OF_RATIOS))
         page.plot(*choices)
 
 
@@ -96,11 +88,7 @@ def changes(page: Page, rows: list[Row], old_rows: list[Row]) -> None:
     devices = [sorted({row.run.device_name(row) for row in side}) for side in (rows, old_rows)]
     if devices[0] != devices[1]:
         page.add(paragraph(f"The machines differ: {'; '.join(devices[0])} now, {'; '.join(devices[1])} before."))
-    page.add(
-        paragraph(
-            "The new time over the old one: left of the line at 1 the new run is faster. A row is faster or slower where the spreads from the 10th to the 90th percentile do not overlap."
-        )
-    )
+    page.add(paragraph(_OF_CHANGES))
     counts = []
     new_keys = {row.key for row in rows}
     for operator in dict.fromkeys(row.operator for row in rows + old_rows):
@@ -194,15 +182,8 @@ def short(value: float) -> str:
 
 def categories(values: list[str], texts: list[str]) -> dict[str, Any]:
     """An axis with each value, the first one at the bottom."""
-    return axis(
-        "",
-        type="category",
-        categoryorder="array",
-        categoryarray=values,
-        tickvals=values,
-        ticktext=texts,
-        range=[-0.7, len(values) - 0.3],
-    )
+    shown = {"categoryarray": values, "tickvals": values, "ticktext": texts}
+    return axis("", type="category", categoryorder="array", range=[-0.7, len(values) - 0.3], **shown)
 
 
 def _trace(name: str, marker: dict[str, Any], points: Iterable[Point], **more: Any) -> dict[str, Any]:

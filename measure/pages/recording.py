@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pathlib
 import signal
@@ -10,8 +11,9 @@ import tempfile
 from typing import Any
 
 from tmaops import _errors
-from tmaops._page import COLORS, Page, axis, check_page, figure, paragraph, table, write_page
+from tmaops._page import COLORS, Page, axis, check_page, figure, write_page
 from tmaops._program import program
+from tmaops.pages import paragraph, table
 
 _MOST_POINTS = 20_000  # of a line
 _MOST_MARKERS = 1_000  # of a line that shows its points
@@ -19,6 +21,10 @@ _MOST_CHANNELS = 8  # of a column, as many as there are colours
 _MOST_EPISODES = 50
 _SHAPES = {"previous": "hv", "next": "vh", "nearest": "hvh"}
 _LONG_STEP = 20  # median steps: marked where there is no --max-gap, as the tool's summary remarks on them
+
+_TITLE = {"xref": "paper", "yref": "paper", "x": 0, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+_LEGEND = {"x": 1.01, "xanchor": "left", "yanchor": "top", "font": {"size": 11}, "tracegroupgap": 0}
+_GAP = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": COLORS[5], "opacity": 0.25, "layer": "below"}
 
 
 def main(arguments: list[str]) -> int:
@@ -30,9 +36,8 @@ def main(arguments: list[str]) -> int:
     try:
         import numpy  # noqa: F401
     except ImportError:
-        raise _errors.invalid_value(
-            "--plot", "no package numpy, which reads what is drawn", "pip install numpy"
-        ) from None
+        lacks = "no package numpy, which reads what is drawn"
+        raise _errors.invalid_value("--plot", lacks, "pip install numpy") from None
     with tempfile.TemporaryDirectory(prefix="tmaops-plot-") as folder:
         code = _run([program(), "resample", *rest, "--plot-data", folder])
         if code == 0:
@@ -42,19 +47,12 @@ def main(arguments: list[str]) -> int:
 
 def _without_plot(arguments: list[str]) -> tuple[pathlib.Path, list[str]]:
     """The page that --plot names, and the other arguments."""
-    named, rest, words = [], [], iter(arguments)
-    for word in words:
-        option, equals, value = word.partition("=")
-        if option != "--plot":
-            rest.append(word)
-            continue
-        value = value if equals else next(words, "")
-        named.append(value)
-    if len(named) != 1 or not named[0]:
-        raise _errors.invalid_value(
-            "--plot", f"{len([name for name in named if name])} pages", "one page: --plot PAGE.html"
-        )
-    return pathlib.Path(named[0]), rest
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--plot", action="append", nargs="?", const="", default=[])
+    found, rest = parser.parse_known_args(arguments)
+    if len(found.plot) != 1 or not found.plot[0]:
+        raise _errors.invalid_value("--plot", f"{len([*filter(None, found.plot)])} pages", "one page: --plot PAGE.html")
+    return pathlib.Path(found.plot[0]), rest
 
 
 def _run(command: list[str]) -> int:
@@ -78,17 +76,13 @@ def page(folder: pathlib.Path) -> Page:
     time, gaps = said["time"], said["gaps"]
     limit = gaps["max_gap_ns"] or _LONG_STEP * max(time["median_step_ns"], 1)
     median = f"{1e9 / time['median_step_ns']:.4g} Hz" if time["median_step_ns"] else "-"
+    in_gaps = f"{gaps['targets']:,}, with samples further apart than {limit / 1e9:.4g} s"
     rows = [
         ["samples", f"{said['samples']:,}, {median} median"],
         ["rows written", f"{said['rows']:,} of {said['targets']:,} targets"],
         ["times", f"'{time['name']}' in {time['unit']}"],
         ["longest step", f"{said['longest_step_ns'] / 1e9:.4g} s"],
-        [
-            "targets in gaps",
-            f"{gaps['targets']:,}, with samples further apart than {limit / 1e9:.4g} s"
-            if gaps["max_gap_ns"]
-            else "all are interpolated: no --max-gap was given",
-        ],
+        ["targets in gaps", in_gaps if gaps["max_gap_ns"] else "all are interpolated: no --max-gap was given"],
         ["targets outside", f"{said['outside']['targets']:,} ({said['outside']['policy']})"],
         *(["note", note["text"]] for note in said["notes"]),
         *(["warning", warning["text"]] for warning in said["warnings"]),
@@ -96,11 +90,8 @@ def page(folder: pathlib.Path) -> Page:
     made.add(table(["", ""], rows))
     before, after = _load(folder / "before.npz", valid=False), _load(folder / "after.npz", valid=True)
     mark = "no data between them (--max-gap)" if gaps["max_gap_ns"] else f"{_LONG_STEP} times the median step"
-    made.add(
-        paragraph(
-            f"Pale: the samples. Thin lines: the targets. Shaded: neighbouring samples further apart than {limit / 1e9:.4g} s, {mark}. Lines break where a target has no data."
-        )
-    )
+    shaded = f"Shaded: neighbouring samples further apart than {limit / 1e9:.4g} s, {mark}."
+    made.add(paragraph(f"Pale: the samples. Thin lines: the targets. {shaded} Lines break where a target has no data."))
     drawn, others = _panels(before, said)
     if others:
         made.add(paragraph(f"Not drawn: {', '.join(others)}."))
@@ -109,10 +100,8 @@ def page(folder: pathlib.Path) -> Page:
     episodes = len(before["offsets"]) - 1
     if episodes > _MOST_EPISODES:
         made.add(paragraph(f"The first {_MOST_EPISODES} of {episodes:,} episodes."))
-    choices = [
-        ("", f"episode {e}", _figure(e, before, after, drawn, limit)) for e in range(min(episodes, _MOST_EPISODES))
-    ]
-    made.plot(*choices)
+    shown = range(min(episodes, _MOST_EPISODES))
+    made.plot(*(("", f"episode {e}", _figure(e, before, after, drawn, limit)) for e in shown))
     return made
 
 
@@ -155,18 +144,16 @@ def _panels(
         elif name in inside:
             continue
         elif values.dtype.kind not in "biuf" or values.ndim > 2:
-            others.append(
-                f"{name} ({'text' if values.dtype.kind in 'US' else 'x'.join(map(str, values.shape[1:])) or values.dtype})"
-            )
+            kind = "text" if values.dtype.kind in "US" else "x".join(map(str, values.shape[1:])) or values.dtype
+            others.append(f"{name} ({kind})")
         else:
             width = 1 if values.ndim == 1 else values.shape[1]
             shown = min(width, _MOST_CHANNELS)
             if shown < width:
                 others.append(f"{width - shown} of {width} channels of {name}")
+            labels = [name] if values.ndim == 1 else [f"{name}[{k}]" for k in range(shown)]
             title = f"{name} ({mode})" if mode else name
-            panels.append(
-                (title, mode, [(name, k, name if values.ndim == 1 else f"{name}[{k}]") for k in range(shown)])
-            )
+            panels.append((title, mode, [(name, k, label) for k, label in enumerate(labels)]))
     return panels, others
 
 
@@ -190,27 +177,8 @@ def _figure(
         suffix = "" if index == 0 else str(index + 1)
         top = 1 - index * (height + gap) / total
         layout["yaxis" + suffix] = axis("", domain=[max(0.0, top - height / total), top], anchor="x")
-        layout["annotations"].append(
-            {
-                "text": title,
-                "xref": "paper",
-                "yref": "paper",
-                "x": 0,
-                "y": top,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 13},
-            }
-        )
-        layout["legend" + suffix] = {
-            "x": 1.01,
-            "y": top,
-            "xanchor": "left",
-            "yanchor": "top",
-            "font": {"size": 11},
-            "tracegroupgap": 0,
-        }
+        layout["annotations"].append(_TITLE | {"text": title, "y": top, "font": {"size": 13}})
+        layout["legend" + suffix] = _LEGEND | {"y": top}
         for place, (column, channel, label) in enumerate(channels):
             old, new = (
                 side["columns"][column][x:y].reshape(y - x, -1)[:, channel]
@@ -220,51 +188,18 @@ def _figure(
             old_line = _line(samples - zero, old, numpy.ones(len(old), bool), wide)
             new_line = _line(after["times"][a:b] - zero, new, after["valid"][a:b], [])
             shared = {"type": "scatter", "yaxis": "y" + suffix, "legend": "legend" + suffix, "legendgroup": label}
-            few = len(old) <= _MOST_MARKERS
-            traces.append(
-                {
-                    **shared,
-                    **old_line,
-                    "name": f"{label}, before",
-                    "showlegend": False,
-                    "mode": "markers" if few else "lines",
-                    "opacity": 0.35,
-                    "marker": {"color": color, "size": 8},
-                    "line": {"color": color, "width": 5},
-                }
-            )
-            traces.append(
-                {
-                    **shared,
-                    **new_line,
-                    "name": label,
-                    "showlegend": len(channels) > 1,
-                    "mode": "lines+markers" if len(new) <= _MOST_MARKERS else "lines",
-                    "marker": {"color": color, "size": 4},
-                    "line": {"color": color, "width": 1.3, "shape": _SHAPES.get(mode, "linear")},
-                }
-            )
+            pale = {"opacity": 0.35, "marker": {"color": color, "size": 8}, "line": {"color": color, "width": 5}}
+            pale |= {"name": f"{label}, before", "showlegend": False}
+            pale["mode"] = "markers" if len(old) <= _MOST_MARKERS else "lines"
+            thin = {"name": label, "showlegend": len(channels) > 1, "marker": {"color": color, "size": 4}}
+            thin["mode"] = "lines+markers" if len(new) <= _MOST_MARKERS else "lines"
+            thin["line"] = {"color": color, "width": 1.3, "shape": _SHAPES.get(mode, "linear")}
+            traces += [shared | old_line | pale, shared | new_line | thin]
     for at in wide.tolist():
-        layout["shapes"].append(
-            {
-                "type": "rect",
-                "x0": _seconds(samples[at] - zero),
-                "x1": _seconds(samples[at + 1] - zero),
-                "yref": "paper",
-                "y0": 0,
-                "y1": 1,
-                "fillcolor": COLORS[5],
-                "opacity": 0.25,
-                "line": {"width": 0},
-                "layer": "below",
-            }
-        )
+        x0, x1 = (float(samples[row] - zero) / 1e9 for row in (at, at + 1))
+        layout["shapes"].append(_GAP | {"x0": x0, "x1": x1, "line": {"width": 0}})
     layout["xaxis"] = axis("seconds since the first sample", anchor=f"y{len(panels) if len(panels) > 1 else ''}")
     return figure(traces, height=total + 110, margin={"l": 70, "r": 30, "t": 40, "b": 60}, **layout)
-
-
-def _seconds(nanoseconds: Any) -> float:
-    return float(nanoseconds) / 1e9
 
 
 def _line(times: Any, values: Any, valid: Any, breaks: Any) -> dict[str, list[Any]]:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterable
 
 from tmaops import _errors
-from tmaops._page import Page, check_page, paragraph, table, write_page
+from tmaops._page import Page, check_page, write_page
+from tmaops.pages import paragraph, table
 from tmaops.pages.plots import changes, ratios, times
 from tmaops.pages.results import Row, Run, read
 
@@ -90,13 +91,6 @@ def _files(runs: list[Run]) -> str:
         document, devices = run.document, sorted({run.device_name(row) for row in run.rows})
         state = "" if document.get("status", "complete") == "complete" else "interrupted: not all cases"
         left = [f"{len(document[name])} {name}" for name in ("failed", "refused") if document.get(name)]
-        rows.append(
-            [
-                str(run.path),
-                "; ".join(devices),
-                document.get("revision", ""),
-                len(run.rows),
-                "; ".join(filter(None, [state, *left])),
-            ]
-        )
+        note = "; ".join(filter(None, [state, *left]))
+        rows.append([str(run.path), "; ".join(devices), document.get("revision", ""), len(run.rows), note])
     return table(["file", "device", "revision", "rows", "note"], rows)

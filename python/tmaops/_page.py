@@ -11,7 +11,6 @@ import html
 import json
 import os
 import pathlib
-from collections.abc import Iterable
 from typing import Any
 
 from tmaops import _errors
@@ -65,22 +64,6 @@ def figure(data: list[dict[str, Any]], *, title: str = "", height: int = 400, **
             **layout,
         },
     }
-
-
-def table(heads: list[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table; numbers stand at the right. Without heads it has no first line."""
-    rows = [list(row) for row in rows]
-    numbers = [bool(rows) and all(isinstance(row[k], (int, float)) for row in rows) for k in range(len(heads))]
-    kind = [' class="number"' if number else "" for number in numbers]
-    text = "".join(f"<th{k}>{html.escape(head)}</th>" for head, k in zip(heads, kind)) if any(heads) else ""
-    for row in rows:
-        cells = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row)
-        text += "<tr>" + "".join(f"<td{k}>{html.escape(cell)}</td>" for cell, k in zip(cells, kind))
-    return f"<table>{text}</table>"
-
-
-def paragraph(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>"
 
 
 class Page:

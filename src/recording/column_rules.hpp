@@ -103,6 +103,11 @@ double turn_by_value(const ColumnView& view, const ChannelReference& channel, co
 std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& view,
                                                               const std::vector<ChannelReference>& taken);
 
+/// Three neighbouring channels that are rotation vectors (axis times angle): none is longer than half a turn, and one
+/// turns over there, so that the numbers between it and the next one are of other rotations.
+std::vector<std::vector<ChannelReference>> find_rotation_vectors(const ColumnView& view,
+                                                                 const std::vector<ChannelReference>& taken);
+
 /// The mask of rows with data: a column named valid that holds booleans, 0 and 1, or true and false. Nothing when there
 /// is no such column.
 std::optional<std::size_t> find_valid_mask(const ColumnView& view);

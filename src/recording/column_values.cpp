@@ -264,6 +264,32 @@ std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& 
   return find_runs(view, taken, kNumbers, is_pose);
 }
 
+std::vector<std::vector<ChannelReference>> find_rotation_vectors(const ColumnView& view,
+                                                                 const std::vector<ChannelReference>& taken) {
+  constexpr double kHalfTurn = std::numbers::pi * (1 + kRangeTolerance);
+  constexpr double kNear = 1.75 * std::numbers::pi;  // what two vectors near half a turn have together, at least
+  const auto turns_over = [&](std::span<const ChannelReference> channels) {
+    std::array<double, 3> before{}, now{};
+    double norm_before = 0;
+    bool found = false;
+    for (std::int64_t row = 0; row < view.rows(); ++row) {
+      double squares = 0, product = 0;
+      for (std::size_t i = 0; i < 3; ++i) {
+        now[i] = view.value(channels[i], row);
+        squares += now[i] * now[i];
+        product += now[i] * before[i];
+      }
+      const double norm = std::sqrt(squares);
+      if (norm > kHalfTurn) return false;
+      found = found || (norm + norm_before > kNear && product < -0.9 * norm * norm_before);
+      before = now;
+      norm_before = norm;
+    }
+    return found;
+  };
+  return find_runs(view, taken, 3, turns_over);
+}
+
 std::string AngleRule::text() const {
   return std::string(turn == 360 ? "deg" : "rad") + (unit_named ? " by its name" : " by its range") + ", " +
          short_number(least) + " to " + short_number(greatest);

@@ -29,11 +29,14 @@ void take_rows_of(Recording& recording, const std::vector<std::int64_t>& rows) {
 std::string wrap_hint(const Recording& recording, std::int64_t row) {
   const __int128 before = recording.times[static_cast<std::size_t>(row - 1)];
   const __int128 now = recording.times[static_cast<std::size_t>(row)];
-  const std::int64_t unit = nanoseconds_of(recording.time.unit);
-  for (const std::int64_t turn : {unit << 16, unit << 24, unit << 32, 86'400 * kSecond, 604'800 * kSecond}) {
+  const __int128 unit = nanoseconds_of(recording.time.unit);
+  constexpr int kTick = 100;  // of Xsens, in us
+  for (const __int128 turn : {unit << 16, unit << 24, unit << 32, kTick * unit << 32, __int128{86'400} * kSecond,
+                              __int128{604'800} * kSecond}) {
     const __int128 step = now + turn - before;
     if (now >= 0 && now < turn / 100 && step > 0 && step < turn / 100)
-      return "The clock begins again here: add " + seconds_text(turn) + " to the times from this row on.";
+      return "The clock begins again here: add " + seconds_text(static_cast<std::int64_t>(turn)) +
+             " to the times from this row on.";
   }
   return "";
 }
@@ -249,7 +252,9 @@ void check_order(const Recording& recording, bool allow_duplicates) {
              !hint.empty() ? hint : "Sort the samples with --sort, or cut the recording where its clock jumped back.");
       }
       if (now == before && !allow_duplicates) {
-        const std::string hint = group_hint(recording, row);
+        const bool guessed = recording.time.choice == TimeChoice::position;
+        const std::string hint = guessed ? "The first column was taken for the times: --times-array names another."
+                                         : group_hint(recording, row);
         fail(ErrorCode::duplicate_times, recording.place(row), "twice " + seconds_text(now), "different times",
              !hint.empty() ? hint : "Remove one of the two, or pass --duplicates last: the later sample then wins.");
       }

@@ -314,6 +314,11 @@ class ModePlanner {
                " are the rows of a pose matrix and are interpolated one by one, which does not keep "
                "a rotation: store the rotation as a quaternion (--from kitti reads such matrices)"});
     }
+    for (const auto& channels : find_rotation_vectors(view, taken))
+      plan.warnings.push_back(
+          {"rotation_vector_linear",
+           "the numbers of " + display_text(view.text(channels)) +
+               " are rotation vectors that turn over, and linear leads through other rotations: use quaternions"});
     for (const auto& channels : find_unit_quaternions(view, taken)) {
       const std::string names = selector_text(channels);
       plan.warnings.push_back(

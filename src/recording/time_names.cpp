@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "core/spelling.hpp"
@@ -15,7 +16,9 @@ constexpr std::string_view kUsual =
     "timestamp,timestamps,time,times,t,stamp,stamps,ts,time_stamp,time_stamps,header.stamp,header_stamp,"
     "header/stamp,field.header.stamp,%time,__time,rosbagtimestamp,datetime,date_time,utc,utc_time,"
     "unix_time,unixtime,unix_timestamp,elapsed,elapsed_time,time_elapsed,seconds,secs,sec,"
-    "seconds_elapsed,elapsed_seconds,epoch,monotonic,tick,ticks";
+    "seconds_elapsed,elapsed_seconds,epoch,monotonic,tick,ticks,gps_time,gpstime,gps_seconds,gps_second,gpsseconds,"
+    "gpssecond,gps_tow,gps_sow,tow,itow,sow,"
+    "time_of_week,seconds_of_week,gps_seconds_of_week";
 
 struct UnitWords {
   TimeUnit unit;
@@ -50,22 +53,28 @@ std::optional<Stated> stated_unit(std::string_view name) {
     if (const auto unit = unit_of_word(text.substr(at + 1, text.size() - at - 1 - closing)))
       return Stated{at, text.size() - at, style[0], *unit};
   }
+  for (std::size_t at = name.size(); at-- > 1;)  // timeMs, TimeUS, timestampNanos
+    if (std::isupper(name[at]) && std::islower(name[at - 1])) {
+      const auto unit = name.size() > at + 1 ? unit_of_word(text.substr(at)) : std::nullopt;
+      return unit ? std::optional(Stated{at, name.size() - at, '_', *unit}) : std::nullopt;
+    }
   return {};
 }
 
-// Lower case, without units and the blanks before them.
+// Lower case, without units, the blanks around them and the # of a comment's line, words joined by "_".
 std::string bare(std::string_view name) {
-  std::string text = lower_case(name);
+  std::string text(name.substr(std::min(name.find_first_not_of("# "), name.size())));
   while (const auto stated = stated_unit(text)) {
     text.resize(stated->start);
     while (text.ends_with(' ')) text.pop_back();
   }
-  return text;
+  std::ranges::replace(text, ' ', '_');
+  return lower_case(text);
 }
 
 // The endings of the two names of a pair, which begin alike.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kPairs{
-    {{"secs", "nsecs"}, {"sec", "nanosec"}, {"sec", "nsec"}, {"secs", "nanosecs"}, {"seconds", "nanoseconds"}}};
+constexpr std::array<std::string_view, 3> kSeconds{"secs", "sec", "seconds"};
+constexpr std::array<std::string_view, 6> kNanoseconds{"nsecs", "nsec", "nanosec", "nanosecs", "nanoseconds", "nanos"};
 
 }  // namespace
 
@@ -75,6 +84,7 @@ std::optional<TimeUnit> unit_in_name(std::string_view name) {
   const std::string lower = lower_case(name);
   for (const std::string_view seconds : {"seconds", "secs", "sec", "seconds_elapsed"})
     if (lower == seconds) return TimeUnit::seconds;
+  if (lower == "itow") return TimeUnit::milliseconds;  // of u-blox
   return {};
 }
 
@@ -133,14 +143,16 @@ std::vector<std::size_t> names_like_times(const std::vector<std::string>& names)
 std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names) {
   std::vector<TimePair> found;
   for (std::size_t i = 0; i < names.size(); ++i)
-    for (const auto& [seconds, nanoseconds] : kPairs) {
+    for (const std::string_view seconds : kSeconds) {
       const std::string lower = lower_case(names[i]);
       if (!lower.ends_with(seconds)) continue;
       const std::string start = lower.substr(0, lower.size() - seconds.size());
       // The ending is the whole name or a whole word of it: "nsecs" does not end in the word "secs".
-      if (!start.empty() && std::string_view("._/ ").find(start.back()) == std::string_view::npos) continue;
-      const auto other = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-        return lower_case(name) == start + std::string(nanoseconds);
+      const bool word = start.empty() || std::string_view("._/ ").find(start.back()) != std::string_view::npos;
+      if (!word && !std::isupper(names[i][start.size()])) continue;  // stampSec, stampNanosec
+      const auto other = std::ranges::find_if(names, [&](const std::string& name) {
+        const std::string whole = lower_case(name);
+        return whole.starts_with(start) && std::ranges::count(kNanoseconds, whole.substr(start.size())) != 0;
       });
       if (other == names.end()) continue;
       found.push_back({i, static_cast<std::size_t>(other - names.begin())});

@@ -261,7 +261,8 @@ FoundUnit find_unit(std::span<const double> times, bool whole) {
       whole && times.size() > 1 && found.source != UnitSource::only_fit ? other_unit_of_step(step) : std::nullopt;
   if (other)
     found.doubt = "steps by " + real_text(step) + ", which was read as " + std::string(to_string(found.unit)) +
-                  " and may as well be " + std::string(to_string(*other));
+                  " and may as well be " + std::string(to_string(*other)) +
+                  (step == 1 && *least >= 7'305 && *greatest <= 88'069 ? ", or days (t * 86400 makes seconds)" : "");
   return found;
 }
 

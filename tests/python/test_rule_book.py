@@ -108,6 +108,12 @@ def clocks() -> dict[str, tuple[dict[str, np.ndarray], str]]:
         "text": ({"time": np.array([f"2026-01-01T00:00:{i / 8:06.3f}Z" for i in steps])}, "s"),
         "text of a zone": ({"time": np.array([f"2026-01-01T01:00:{i / 8:06.3f}+01:00" for i in steps])}, "s"),
         "datetime64": ({"when": ns.astype("M8[ns]")}, "ns"),
+        "nanoseconds as pandas names them of EuRoC": ({"#timestamp [ns]": ns}, "ns"),
+        "milliseconds by a name in camel case": ({"timeMs": steps * 125}, "ms"),
+        "seconds and nanos": ({"stamp.seconds": ns // 10**9, "stamp.nanos": ns % 10**9}, "s"),
+        "secs and nsecs in camel case": ({"stampSec": ns // 10**9, "stampNsec": ns % 10**9}, "s"),
+        "GPS week and seconds of it": ({"GPS Week": steps * 0 + 2400, "GPS TOW [s]": 345_600 + TIMES}, "s"),
+        "GPS week and milliseconds of it": ({"week": steps * 0 + 2400, "iTOW": 345_600_000 + steps * 125}, "ms"),
     }
 
 
@@ -411,7 +417,7 @@ def test_every_column_of_the_table_has_its_mode():
 )  # whose clocks have one form
 def test_every_door_reads_times_alike(door, clock, tmp_path):
     times, unit = clocks()[clock]
-    if door == "hdf5" and clock in ("datetime64", "secs and nsecs"):
+    if door == "hdf5" and (clock == "datetime64" or clock.startswith("sec") and len(times) > 1):
         pytest.skip("HDF5 has no such type, and its times are one dataset")
     columns = {**times, "x": wave(1), "yaw": wrapped(2 * np.pi, -np.pi)}
     hz = 0.7 if clock.startswith("whole seconds") else 7
@@ -661,6 +667,35 @@ def test_a_clock_that_begins_again_is_not_sorted_away(door, unit, turn, tmp_path
             _by_door(door, columns, tmp_path, hz=4, **asked)
     halves = np.roll(np.arange(ROWS) * 0.25, 20)  # two parts of a recording in the wrong order
     tmaops.resample({"timestamp": halves, "x": wave(1)}, hz=4, sort=True)
+
+
+@pytest.mark.parametrize("door", ["dict", "npz", "csv", "parquet", "hdf5"])
+def test_a_clock_that_begins_again_behind_the_first_rows_is_not_sorted_away(door, tmp_path):
+    ticks = (np.arange(9000) * 100 + 2**32 - 850_000) % 2**32  # of 100 us
+    with pytest.raises(ValueError, match="(?s)clock begins again here: add 429496.7296 s"):
+        _by_door(door, {"timestamp_us": ticks * 100, "x": np.arange(9000.0)}, tmp_path, hz=4, sort=True)
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "polars", "npz", "text", "parquet", "hdf5"])
+def test_whole_days_are_said_to_be_read_as_seconds(door, tmp_path):
+    for first, wanted in ((20_453, True), (453, False)):
+        (tmp_path / str(first)).mkdir()
+        _, said = through(door, {"time": first + np.arange(ROWS), "x": wave(1)}, tmp_path / str(first), hz=0.5)
+        (text,) = (note["text"] for note in said["warnings"] if note["id"] == "unit_ambiguous")
+        assert ("or days (t * 86400 makes seconds)" in text) == wanted
+
+
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "polars", "npz", "parquet", "hdf5"])
+def test_rotation_vectors_that_turn_over_are_said(door, tmp_path):
+    turn = np.linspace(2.8, 3.4, ROWS)  # about an axis, past half a turn
+    vectors = np.where(turn > np.pi, turn - 2 * np.pi, turn)[:, None] * np.array([0.6, -0.64, 0.48])
+    for values, wanted in ((vectors, True), (vectors[: ROWS // 2].repeat(2, 0), False)):
+        columns = {"timestamp": TIMES[: len(values)], "eef_rot_axis_angle": values}
+        with pytest.warns() if door in ("dictionary", "pandas", "polars") and wanted else contextlib.nullcontext():
+            (tmp_path / str(wanted)).mkdir()
+            _, said = through(door, columns, tmp_path / str(wanted), hz=7)
+        assert ("rotation_vector_linear" in [note["id"] for note in said["warnings"]]) == wanted
 
 
 @pytest.mark.parametrize("door", ["dict", "parquet"])
