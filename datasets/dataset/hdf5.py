@@ -1,10 +1,12 @@
-"""HDF5 demonstrations: robomimic (a group below /data per demonstration) and ALOHA (a file per demonstration).
+"""HDF5 demonstrations: robomimic and its like (a group per demonstration) and ALOHA (a file per demonstration).
 
 Datasets whose first extent is the number of samples are resampled; all others, attributes and soft links are copied, and
 what they say of rate and length follows. A group with timestamps of its own is a stream with its own rate: all streams of a
 demonstration come onto one clock.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,12 @@ FIRST_BYTES = 4 << 20  # of a dataset by which its rule is decided
 #: Attributes, and datasets of one number, that say how many samples there are.
 COUNTS = ("num_samples", "num_frames", "num_steps", "num_timesteps", "n_frames", "n_steps", "length", "episode_length")
 COUNTS += ("episode_len", "max_timesteps", "total_frames", "frame_count", "horizon")
+#: The paths of groups that are demonstrations by their names: demo_0, train/ep_003, trajectories/12.
+NAMED = re.compile(
+    r"(.+/)?((demo|demonstration|episode|ep|traj|trajectory|rollout)[_-]?\d+"
+    r"|(demos|demonstrations|episodes|trajs|trajectories|rollouts)/\d+)",
+    re.IGNORECASE,
+)
 LENGTHS_OF_CAMERAS = "compress_len"  # ALOHA: a row for each camera, the bytes of each of its frames
 
 Units = dict[str, tuple[str | None, str, list[str]]]  # of the times of each stream, how they were found, and warnings
@@ -48,12 +56,20 @@ def _members(group: h5py.Group, below: str = "") -> Iterator[tuple[str, h5py.Gro
 
 
 def demonstrations(file: h5py.File) -> list[str]:
-    """Names of the groups that are demonstrations: those below /data, or the whole file."""
-    data = file.get("data")
-    inside = (
-        [f"data/{name}" for name in data if isinstance(data[name], h5py.Group)] if isinstance(data, h5py.Group) else []
-    )
-    return inside or [""]
+    """Names of the groups that are demonstrations: those that are NAMED so, or lie below /data, or the whole file."""
+    below = list(_groups(file.get("data"), "data/"))
+    return [*_named(file, "")] or below or [""]
+
+
+def _groups(group: Any, below: str) -> Iterator[str]:
+    for name in group if isinstance(group, h5py.Group) else ():
+        if isinstance(group.get(name, getlink=True), h5py.HardLink) and group.get(name, getclass=True) is h5py.Group:
+            yield below + name
+
+
+def _named(group: h5py.Group, below: str) -> Iterator[str]:
+    for path in _groups(group, below):
+        yield from [path] if NAMED.fullmatch(path) else _named(group.file[path], f"{path}/")
 
 
 def _is_array(item: Any) -> bool:
@@ -61,9 +77,12 @@ def _is_array(item: Any) -> bool:
     return isinstance(item, h5py.Dataset) and item.shape is not None
 
 
-def _above(file: h5py.File) -> list[h5py.Group]:
-    """The groups whose attributes are of all demonstrations."""
-    return [group for group in (file.get("data"), file) if isinstance(group, h5py.Group)]
+def _around(group: h5py.Group) -> list[h5py.Group]:
+    """The group of a demonstration and those around it, whose attributes are of all in them; of a whole file its /data, too."""
+    found, data = [group], group.get("data")
+    while found[-1].name != "/":
+        found.append(found[-1].parent)
+    return found + [data] * (group.name == "/" and isinstance(data, h5py.Group))
 
 
 class Demonstration(Part):
@@ -71,7 +90,7 @@ class Demonstration(Part):
 
     def __init__(self, group: h5py.Group, label: str, options: Options, units: Units):
         self.group, self.label, self.where = group, label, f"episode {label}"
-        self.items, self.rate = dict(_members(group)), rate_of(options, [above.attrs for above in _above(group.file)])
+        self.items, self.rate = dict(_members(group)), rate_of(options, [each.attrs for each in _around(group)])
         datasets = {path: item for path, item in self.items.items() if _is_array(item)}
         groups = {"": group} | {path: item for path, item in self.items.items() if isinstance(item, h5py.Group)}
         clocks = [made for path, own in groups.items() if (made := self._timed(path, own, options, units))]
@@ -95,7 +114,7 @@ class Demonstration(Part):
         where, of = f"{self.where}: {path or '.'}/{names[0]}", f"group '{path}'" if path else "samples"
         stored = read_times([datasets[name] for name in names], unit, where)
         counts = np.array([stored.size])
-        times, order = options.in_order(stored, counts, path or ".")
+        times, order = options.in_order(stored, counts, path or ".", unit)
         said = f"time of {of}: dataset '{names[0]}' in {unit or 'its own unit'} ({how})"
         rows = np.arange(times.size) if order is None else order
         names = [f"{path}/{name}" if path else name for name in names]
@@ -154,7 +173,7 @@ class Demonstration(Part):
             item = made.get(name)
             if isinstance(item, h5py.Dataset) and item.shape == () and item.dtype.kind in "iuf":
                 item[()] = rows if item[()] == own.extent else item[()]
-        for group in (made, *_above(made.file)):
+        for group in _around(made):
             rate = (own.extent - 1) / seconds if seconds else None
             for name, value in new_rate(dict(group.attrs), self.options, rate).items():
                 was = np.array(group.attrs[name]).dtype
@@ -213,7 +232,7 @@ class Hdf5(Format):
     def run_unit(self, source: Path, options: Options, unit: Unit, target: Path) -> dict[str, Any]:
         path = source if source.is_file() else source / unit.task["file"]
         rules, demos = Rules.of_json(unit.task["rules"]), unit.task["demos"]
-        read = written = 0
+        read, written = 0, Counter[str]()  # rows that were written below each group
         with self._opened(path) as file, h5py.File(target, "w", libver="latest") as out:
             inside = demonstrations(file)
             out.attrs.update(file.attrs)
@@ -224,10 +243,12 @@ class Hdf5(Format):
                 with readable(f"episode {label}", self.broken):
                     made = Demonstration(file[demo or "/"], label, options, unit.task["units"])
                     made.make(out.require_group(demo or "/"), rules)
-                    read, written = read + made.clocks[0].extent, written + made.targets.size
-            if "data" in out and "total" in out["data"].attrs:
-                out["data"].attrs["total"] = written
-        return {"episodes": len(demos), "rows_read": read, "rows_written": written}
+                    read += made.clocks[0].extent
+                    written.update(dict.fromkeys((each.name for each in _around(out[demo or "/"])), made.targets.size))
+            for name, rows in written.items():
+                if "total" in out[name].attrs:
+                    out[name].attrs["total"] = rows
+        return {"episodes": len(demos), "rows_read": read, "rows_written": written["/"]}
 
     def episodes(self, source: Path, options: Options, unreadable: dict[str, str]) -> Iterator[list[formats.Stream]]:
         """Every demonstration with its streams, for inspect()."""

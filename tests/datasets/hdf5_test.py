@@ -63,6 +63,34 @@ def test_robomimic_demonstrations_come_onto_another_rate(tmp_path):
         assert new["data"].attrs["total"] == total
 
 
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    ["ep_0 ep_1", "episodes/007 episodes/008", "data/train/demo_0 data/test/demo_0", "Traj0 Traj1", "data/a data/b"],
+)
+def test_groups_of_episodes_are_found_by_their_names(names, timed, tmp_path):
+    rng, lengths = np.random.default_rng(5), {}
+    with h5py.File(tmp_path / "in.hdf5", "w") as file:
+        file.attrs["fps"] = 20
+        for name, n in zip(names.split(), (41, 12), strict=True):
+            lengths[name] = n
+            file[f"{name}/obs/pos"] = rng.normal(size=(n, 3)).cumsum(0)
+            file[name].parent.attrs["total"] = file[name].parent.attrs.get("total", 0) + n
+            if timed:
+                file[f"{name}/timestamp"] = 100.0 * n + np.arange(n) / 20
+        file["cameras/cam_0/timestamp"] = np.arange(5.0)  # of no episode
+    report = tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=10, workers=1)
+    assert report.episodes == 2 and report.columns == {"obs/pos": "linear (real numbers)"}
+    with h5py.File(tmp_path / "in.hdf5") as old, h5py.File(tmp_path / "out.hdf5") as new:
+        for name, n in lengths.items():
+            times, targets = np.arange(n) / 20, np.arange((n - 1) // 2 + 1) / 10
+            wanted = known.linear(old[f"{name}/obs/pos"][()], times, targets)
+            np.testing.assert_allclose(new[f"{name}/obs/pos"], wanted, atol=1e-7)
+            beside = [other for other in lengths if old[other].parent == old[name].parent]
+            assert new[name].parent.attrs["total"] == sum(len(new[f"{other}/obs/pos"]) for other in beside)
+        assert len(new["cameras/cam_0/timestamp"]) == 5
+
+
 def test_aloha_needs_the_rate_of_its_samples(tmp_path):
     with h5py.File(tmp_path / "episode_0.hdf5", "w") as file:
         file.attrs["sim"] = True
