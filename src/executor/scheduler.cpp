@@ -138,7 +138,8 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   const std::size_t warps = (threads + 31) / 32;
   // nvcc may give less, but not where __launch_bounds__ and setmaxnreg say what a thread needs.
   const std::size_t registers = std::min<std::size_t>(256, kRegisters / 32 / warps / 8 * 8);
-  block.warps.assign(warps, Warp{.registers = static_cast<int>(registers)});
+  block.warps.assign(warps, {});
+  for (Warp& warp : block.warps) warp.registers = static_cast<int>(registers);
   block.free_registers = 0;
   block.live = static_cast<int>(threads);
   block.lets_next_start = false;
