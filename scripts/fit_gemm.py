@@ -10,6 +10,7 @@ scipy. The model is that of src/ops/gemm/estimate.cpp.
 import argparse
 import re
 import statistics
+import textwrap
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -128,7 +129,9 @@ def memory_time(case: str) -> float:
 def offered(tile: Tile) -> bool:
     """Whether select() may choose the tile (configs.cpp)."""
     if tile.variant == "wgmma_split_k":
-        return tile.splits in (1, 2, 3, 4, 6, 8) and tile.splits <= MOST_SPLITS.get(tile[1:3], 1)
+        return tile.splits in (
+            (1, 2, 3, 4, 6, 8) if tile.columns == 16 else (1, 2, 4, 6)
+        ) and tile.splits <= MOST_SPLITS.get(tile[1:3], 1)
     return tile.variant != "wgmma_persistent" or tile.cluster == 1 or tile.columns == 192
 
 
@@ -138,7 +141,7 @@ def takes(tile: Tile, case: str) -> bool:
         m, n, k = extents(case)
         width = m if tile.swapped else n
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-        if not k_major and (tile.columns % 64 or tile.rows > 128):
+        if tile[1:3] != (64, 64) and tile.columns != 128 and k_major == (tile[1:3] == (192, 96)):
             return False
         if not tile.swapped and m <= 32 and case[0] == "R":
             return False
@@ -156,7 +159,7 @@ def takes(tile: Tile, case: str) -> bool:
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
     m, n, k = extents(case)
     if tile.variant == "wgmma_specialized":
-        by_width = {128: True, 256: True, 192: case[1] == "R"}
+        by_width = {128: True, 256: True}
         return by_width.get(tile.columns, case[1] == "C") and (
             tile.columns in (128, 256) or block_count(tile, case) <= MULTIPROCESSORS
         )
@@ -250,11 +253,15 @@ def main() -> None:
     fastest = fastest_choices(products)
     chosen = EARLIER | {loss.case: fastest[loss.case] for loss in losses if loss.needs_line}
     head = (
-        "// What was fastest, without wgmma_, where the costs may choose a tile that is slower.\n"
+        "// What was fastest, and for which products, where the costs may choose a tile that is slower.\n"
         f"// Made by scripts/fit_gemm.py from {path}.\n"
     )
-    entries = [f'{{"{case}","{choice.removeprefix("wgmma_")}"}},' for case, choice in sorted(chosen.items())]
-    (GEMM / "measured.inc").write_text(head + in_lines(entries))
+    entries = []
+    for choice in sorted(set(chosen.values())):
+        cases = ", ".join(f'"{case.replace(" ", "~")}"' for case in sorted(chosen) if chosen[case] == choice)
+        entries.append(f'{{"{choice.removeprefix("wgmma_")}", {{{cases}}}}},')
+    lines = textwrap.wrap(" ".join(entries), 120, break_on_hyphens=False)  # "~" keeps a product's words together
+    (GEMM / "measured.inc").write_text(head + "\n".join(lines).replace("~", " ") + "\n")
 
 
 def samples_of(products: list[dict]) -> tuple[dict[Tile, list[Sample]], dict[Tile, list[str]]]:

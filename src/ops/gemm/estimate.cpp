@@ -36,14 +36,6 @@ double memory_time(const Problem& problem, const DeviceInfo& device) {
   return bytes > cache / 2 ? std::max(0.0, bytes - kKeptPart * cache) / memory_rate(device) : 0;
 }
 
-/// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's
-/// parts, which leaves some multiprocessors of each idle.
-std::int64_t blocks_at_once(const Config& config, const DeviceInfo& device) {
-  const int most = std::max(device.multiprocessors, 1);
-  const int size = config.cluster * config.splits;
-  return size <= 2 ? most : std::max(most * 7 / 8 / size * size, size);
-}
-
 /// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
 int lines_per_row(const MatrixLayout& layout) {
   const bool aligned = layout.alignment % 128 == 0 && layout.leading_dimension() % kLineElements == 0;

@@ -1,8 +1,7 @@
 // Which variant runs, and with which tile. On the CPU the first of the list that takes it, but for a few rows; on a GPU
 // what was measured to be fastest (tuning.hpp, measured.inc), else what the model expects to be (estimate.hpp).
 #include <algorithm>
-#include <iterator>
-#include <utility>
+#include <initializer_list>
 
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
@@ -21,8 +20,11 @@ std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& devic
 
 namespace {
 
-using MeasuredChoice = std::pair<std::string_view, std::string_view>;  // of a product
-constexpr MeasuredChoice kMeasured[] = {
+struct MeasuredChoice {
+  std::string_view choice;  // without wgmma_
+  std::initializer_list<std::string_view> products;
+};
+const MeasuredChoice kMeasured[] = {
 #include "ops/gemm/measured.inc"
 };
 
@@ -32,8 +34,9 @@ std::string measured_choice(const DeviceInfo& device, std::string_view product) 
   constexpr int kMultiprocessors = 132;  // of the SXM module
   const bool known = device.name.starts_with("NVIDIA H200") || device.name.starts_with("NVIDIA H100");
   if (!known || device.multiprocessors != kMultiprocessors) return {};
-  const auto* const found = std::ranges::find(kMeasured, product, &MeasuredChoice::first);
-  return found == std::end(kMeasured) ? "" : "wgmma_" + std::string(found->second);
+  for (const auto& [choice, products] : kMeasured)
+    if (std::ranges::find(products, product) != products.end()) return "wgmma_" + std::string(choice);
+  return {};
 }
 
 /// What was measured to be fastest: the user's table (null: none), then the library's. Nothing where neither can run:

@@ -3,7 +3,7 @@
 // inside the matrix takes copies alone, with constant offsets where k is contiguous and the caller's loop is unrolled.
 #pragma once
 
-#include "ops/gemm/shared/thread_loads.cuh"
+#include "ops/gemm/shared/thread_operand.cuh"
 
 namespace tmaops::ops::gemm {
 

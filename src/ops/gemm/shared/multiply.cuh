@@ -2,7 +2,7 @@
 //
 // K-major tile: one row of 64 k (128 bytes) per row of A or column of B. MN-major tile: panels of 64 rows or columns;
 // a panel has one row of 128 bytes per k. Both with the 128-byte swizzle, so both take 128 bytes per row of A or column
-// of B, and 64 rows of A are 8 KiB either way. Only an MN-major tile of 32 columns has rows of 64 bytes.
+// of B, and 64 rows of A are 8 KiB either way. Where 64 does not divide N, panels have 32 columns, or 16.
 #pragma once
 
 #include "device/wgmma.cuh"
@@ -12,9 +12,10 @@ namespace tmaops::ops::gemm {
 
 inline constexpr int kPanelBytes = 64 * kRowBytes;
 
-/// Bytes of a row of a tile, and its swizzle. An MN-major tile of 32 columns has rows of 64 bytes.
+/// Bytes of a row of a tile, and its swizzle.
 template <Major major, int extent>
-inline constexpr int kTileRowBytes = major == Major::mn && extent < 64 ? 2 * extent : kRowBytes;
+inline constexpr int kTileRowBytes =
+    major == Major::k || extent % 64 == 0 ? kRowBytes : 2 * (extent % 32 == 0 ? 32 : 16);
 template <Major major, int extent>
 inline constexpr device::Swizzle kTileSwizzle = static_cast<device::Swizzle>(kTileRowBytes<major, extent>);
 

@@ -62,7 +62,7 @@ class ClampedTile {
       if constexpr (major == Major::k)
         from_[i] = data + std::uint64_t{min(mn + line + i * kLinesAtOnce, mn_extent - 1)} * stride + 2 * k_;
       else
-        from_[i] = data + 2 * min(mn + i * 64 + chunk * 8, mn_extent - 8);
+        from_[i] = data + 2 * min(mn + i * (kLine / 2) + chunk * 8, mn_extent - 8);
   }
   /// Fetches the tile that begins `k` after the first one; the compiler knows it.
   __device__ __forceinline__ void fetch(unsigned char* tile, std::uint32_t k) const {

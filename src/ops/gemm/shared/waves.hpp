@@ -1,5 +1,4 @@
-// How many tiles a product has, and whether they all run at the same time. Problems here are in the form in which D is
-// row-major.
+// How many tiles a product has, whether they all run at once, and their order. D is row-major here.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +18,16 @@ inline std::int64_t tile_count(const Config& config, const Problem& problem) {
   return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits;
 }
 
-/// Whether all tiles run at the same time. A cluster of more than two lies within one of the chip's parts, which have
-/// 14 to 18 multiprocessors: 15 clusters of eight fit on an H200 of 132.
-inline bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device) {
+/// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's
+/// parts, which have 14 to 18 multiprocessors, and leaves some of each idle: 15 clusters of eight fit on an H200.
+inline std::int64_t blocks_at_once(const Config& config, const DeviceInfo& device) {
   const int most = std::max(device.multiprocessors, 1);
-  const int at_once = config.cluster > 2 ? most * 7 / 8 / config.cluster * config.cluster : most;
-  return tile_count(config, problem) <= at_once;
+  const int size = config.cluster * config.splits;
+  return size <= 2 ? most : std::max(most * 7 / 8 / size * size, size);
+}
+
+inline bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device) {
+  return tile_count(config, problem) <= blocks_at_once(config, device);
 }
 
 /// The order of tiles. Where few waves run, neighbours take four rows and then the next column, so that they ask for

@@ -5,6 +5,7 @@
 #include "ops/gemm/shared/chunk_loads.cuh"
 #include "ops/gemm/shared/direct_epilogue.cuh"
 #include "ops/gemm/shared/epilogue.cuh"
+#include "ops/gemm/shared/thread_loads.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
 
 namespace tmaops::ops::gemm::wgmma_cp_async {

@@ -13,17 +13,13 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   std::vector<Config> made{{.rows = 128, .columns = 128}, {.rows = 128, .columns = 256}};
   const Problem row_major = row_major_form(problem);
-  // Widths between them in one wave only: what the others leave empty there decides. Where B is contiguous along N a
-  // tile should begin at a multiple of 64 columns, or each of its rows lies in one line more.
+  // Widths between them in one wave only: what the others leave empty there decides.
   const auto add = [&](const Config& config) {
     if (is_one_wave(config, row_major, device)) made.push_back(config);
   };
   if (row_major.b.order == Order::column) {
-    add({.rows = 128, .columns = 144});
     add({.rows = 128, .columns = 176});
     add({.rows = 128, .columns = 208});
-  } else if (row_major.b.order == Order::row) {
-    add({.rows = 128, .columns = 192});
   }
   return made;
 }

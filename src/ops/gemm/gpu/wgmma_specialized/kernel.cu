@@ -201,9 +201,6 @@ void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
     if constexpr (b == Major::k) {
       if (columns == 208) return fn.template operator()<T, 208, a, b>();
       if (columns == 176) return fn.template operator()<T, 176, a, b>();
-      if (columns == 144) return fn.template operator()<T, 144, a, b>();
-    } else {
-      if (columns == 192) return fn.template operator()<T, 192, a, b>();
     }
     fn.template operator()<T, 128, a, b>();
   });

@@ -1,5 +1,6 @@
 // What it takes, and its tiles.
 #include <algorithm>
+#include <span>
 
 #include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/shared/waves.hpp"
@@ -21,10 +22,12 @@ struct Tile {
   int rows, columns;
   int most_splits = 0;  // 0: alone, and in whole chunks (has_whole_chunks) alone
 };
-/// Any width where B runs along K, else whole panels of 64.
-constexpr Tile kTiles[] = {{64, 32, 4},   {64, 48},   {64, 64, 4},  {64, 80},      {64, 96},
-                           {64, 128, 4},  {128, 80},  {128, 96, 4}, {128, 128, 6}, {128, 144},
-                           {128, 160, 2}, {128, 176}, {128, 192},   {128, 256},    {192, 80}};
+constexpr Tile kTiles[] = {{64, 64, 4}, {64, 128, 4}, {128, 128, 6}};
+/// Where B runs along K, so many widths that some tile nearly fills one wave: one tile more would double the time.
+constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},     {64, 80},   {64, 96},      {64, 112},
+                            {64, 144},   {64, 160},    {64, 176},  {64, 208},     {64, 256},
+                            {128, 80},   {128, 96, 4}, {128, 144}, {128, 160, 2}, {192, 80}};
+constexpr Tile kAlongN[] = {{192, 96}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped,
@@ -39,6 +42,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       // Blocks that wait for others of their cluster should all run at once.
       if (!(splits == 1 ? few : blocks <= at_once && product.k >= kFewestEach * splits)) break;
       if (splits > std::max(tile.most_splits, 1)) break;
+      if (splits == 3 && tile.columns != 16) continue;  // never 3 % ahead of two or four
       if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
         continue;  // wgmma_deep_stages has this tile
       made.push_back(config);
@@ -46,8 +50,12 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
   };
   if (k_major && product.n <= 16) return add({64, 16, 8});
   if (k_major && product.n <= 32) return add({64, 32, 4});
-  for (const Tile& tile : kTiles)
-    if ((k_major || (tile.columns % 64 == 0 && tile.rows <= 128)) && (whole_chunks || tile.most_splits > 0)) add(tile);
+  const auto add_all = [&](std::span<const Tile> tiles) {
+    for (const Tile& tile : tiles)
+      if (whole_chunks || tile.most_splits > 0) add(tile);
+  };
+  add_all(kTiles);
+  add_all(k_major ? std::span<const Tile>(kAlongK) : kAlongN);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ enum class Way : std::uint8_t { rows, columns, any };
 /// Tiles that take every epilogue and share K. Others would only add code: few products need them for that.
 template <int rows, int n>
 inline constexpr bool kTakesAny =
-    rows == 64 ? n <= 32 || n % 64 == 0 : rows == 128 && (n == 96 || n == 128 || n == 160);
+    rows == 64 ? n <= 32 || n == 64 || n == 128 : rows == 128 && (n == 96 || n == 128 || n == 160);
 
 /// What every block reads.
 struct ShortJob : ShortCall {
@@ -455,12 +455,14 @@ void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
       ((config.rows == rows && config.columns == n ? fn.template operator()<T, rows, n, a, b>() : void()), ...);
     };
     if constexpr (b == Major::k) {
-      of(Numbers<64>(), Numbers<16, 32, 48, 80, 96>());
-      of(Numbers<128>(), Numbers<80, 96, 144, 160, 176>());
+      of(Numbers<64>(), Numbers<16, 32, 48, 80, 96, 112, 144, 160, 176, 208, 256>());
+      of(Numbers<128>(), Numbers<80, 96, 144, 160>());
       of(Numbers<192>(), Numbers<80>());
+    } else {
+      of(Numbers<192>(), Numbers<96>());
     }
     of(Numbers<64>(), Numbers<64, 128>());
-    of(Numbers<128>(), Numbers<128, 192, 256>());
+    of(Numbers<128>(), Numbers<128>());
   });
 }
 
