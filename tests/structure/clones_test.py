@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clones for AVX-512 (core/clones.hpp) consist of vector instructions.
+"""Clones for AVX2 and for AVX-512 (core/clones.hpp) consist of vector instructions.
 
 clones_test.py OBJDUMP OBJECT...: the objects of all files that have clones
 """
@@ -23,10 +23,10 @@ for name in objects:
     ).stdout.splitlines():
         if found := FUNCTION.match(line):
             function = found[1]
-        elif "arch_x86_64_v4" in function:
+        elif "arch_x86_64_v" in function:
             counts[function] = counts.get(function, 0) + bool(PACKED.search(line))
     if not counts:
-        failed.append(f"{name}: has no clone for AVX-512")
+        failed.append(f"{name}: has no clone")
     failed += [f"{name}: {clone} has no vector instruction" for clone, count in counts.items() if count == 0]
 print("\n".join(failed))
 sys.exit(1 if failed else 0)

@@ -99,43 +99,41 @@ void SumBlock(D d, const Records& records, const Stored* HWY_RESTRICT value, Out
   }
 }
 
-/// All channels, in blocks of vectors, past the caches if `streamed`; the last vector overlaps the one before instead
-/// of running past the end.
-template <class D, class Records, class Stored, class Out>
+/// All channels, in blocks of up to kVectors vectors, past the caches if `streamed`; the last vector overlaps the one
+/// before instead of running past the end.
+template <std::size_t kVectors, class D, class Records, class Stored, class Out>
 void SumChannels(D d, std::size_t channels, const Records& records, const Stored* HWY_RESTRICT value,
                  Out* HWY_RESTRICT output, bool streamed) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t c = 0;
-  for (; channels - c >= 4 * lanes; c += 4 * lanes) SumBlock<4>(d, records, value + c, output + c, streamed);
-  if (channels - c >= 2 * lanes) {
-    SumBlock<2>(d, records, value + c, output + c, streamed);
-    c += 2 * lanes;
+  if constexpr (kVectors == 4) {
+    for (; channels - c >= 4 * lanes; c += 4 * lanes) SumBlock<4>(d, records, value + c, output + c, streamed);
+    if (channels - c >= 2 * lanes) {
+      SumBlock<2>(d, records, value + c, output + c, streamed);
+      c += 2 * lanes;
+    }
   }
-  if (channels - c >= lanes) {
+  for (; c < channels; c += lanes) {
+    c = HWY_MIN(c, channels - lanes);
     SumBlock<1>(d, records, value + c, output + c, streamed);
-    c += lanes;
   }
-  if (c == channels) return;
-  c = channels - lanes;
-  SumBlock<1>(d, records, value + c, output + c, streamed);
 }
 
-/// The widest vectors that the channels fill.
+/// The widest vectors that the channels fill; of a narrower kind these are at most three.
 template <class Records, class Stored, class Out>
 void SumAllChannels(std::size_t channels, const Records& records, const Stored* HWY_RESTRICT value,
-                    Out* HWY_RESTRICT output, bool streamed = false) {
+                    Out* HWY_RESTRICT output) {
   const hn::ScalableTag<float> full;
   const hn::CappedTag<float, 8> eight;
   const hn::CappedTag<float, 4> four;
-  const hn::CappedTag<float, 1> single;
   if (channels >= hn::Lanes(full))
-    SumChannels(full, channels, records, value, output, streamed);
+    SumChannels<4>(full, channels, records, value, output, false);
   else if (channels >= hn::Lanes(eight))
-    SumChannels(eight, channels, records, value, output, streamed);
+    SumChannels<1>(eight, channels, records, value, output, false);
   else if (channels >= hn::Lanes(four))
-    SumChannels(four, channels, records, value, output, streamed);
+    SumChannels<1>(four, channels, records, value, output, false);
   else
-    SumChannels(single, channels, records, value, output, streamed);
+    SumChannels<1>(hn::CappedTag<float, 1>(), channels, records, value, output, false);
 }
 
 }  // namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE

@@ -36,7 +36,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What the offsets of corners count; pixels where elements do not fit in 32 bits, or a mask is looked up by them.
+/// What the offsets of corners count; pixels where elements do not fit in 32 bits, for a mask, and for nearest (rare).
 enum class Offsets { elements, pixels };
 
 /// Corners of the points of one query and head: offset of the first channel, and attention weight times bilinear
@@ -212,16 +212,27 @@ void LeaveOutMasked(const std::uint8_t* mask, std::int64_t stride, Records<sampl
   records.count = kept;
 }
 
+template <class Out>
+void RoundRow(const float* HWY_RESTRICT from, std::size_t length, Out* to) {
+  std::size_t i = 0;
+  const auto in_vectors = [&](auto d) HWY_ATTR {
+    for (; i + hn::Lanes(d) <= length; i += hn::Lanes(d)) StoreF32(d, hn::LoadU(d, from + i), to + i);
+  };
+  in_vectors(hn::ScalableTag<float>());
+  in_vectors(hn::CappedTag<float, 4>());
+  in_vectors(hn::CappedTag<float, 1>());
+}
+
 /// The queries order[begin, end), these heads.
-template <class Stored, class Out, Sampling sampling, Offsets offsets>
+template <class Stored, Sampling sampling, Offsets offsets>
 void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
           HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
   const Problem& problem = job.problem;
   const Layout& layout = job.arguments.value;
   const auto points = static_cast<std::size_t>(problem.points);
-  const std::size_t lanes = hn::Lanes(hn::ScalableTag<float>());
-  const std::size_t padded = hwy::RoundUpTo(points, lanes);
+  const auto channels = static_cast<std::size_t>(problem.channels);
+  const std::size_t padded = hwy::RoundUpTo(points, hn::Lanes(hn::ScalableTag<float>()));
   const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
 
   // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
@@ -238,7 +249,9 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
   PointReader reader(job, padded);
   const ConstTensorView& mask = job.arguments.padding_mask;
   const auto* value = static_cast<const Stored*>(job.arguments.value.data);
-  auto* output = static_cast<Out*>(job.arguments.output.data);
+  const TensorView& output = job.arguments.output;
+  const bool rounded = output.dtype != DType::f32;
+  std::vector<float> sums(rounded ? channels : 0);  // of a query and head, in front of an output of 16 bits
   const std::int64_t last = std::ssize(order) - 1;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t n = order[static_cast<std::size_t>(i)] / problem.queries;
@@ -255,35 +268,24 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
       if constexpr (offsets == Offsets::pixels)
         if (problem.masked)
           LeaveOutMasked(static_cast<const std::uint8_t*>(mask.data) + n * mask.strides[0], mask.strides[1], records);
-      SumAllChannels(static_cast<std::size_t>(problem.channels), records, value + value_offset(layout, n, 0, m),
-                     output + output_offset(problem, job.arguments.output, n, q, m));
+      const std::int64_t at = output_offset(problem, output, n, q, m);
+      float* to = rounded ? sums.data() : static_cast<float*>(output.data) + at;
+      SumAllChannels(channels, records, value + value_offset(layout, n, 0, m), to);
+      if (rounded) RoundRow(to, channels, static_cast<Stored*>(output.data) + at);
     }
   }
-}
-
-template <class Stored, class Out>
-void RowsOf(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
-            HeadRange heads) {
-  const auto rows = [&]<Sampling sampling>() {
-    if (job.offsets_fit_32_bits && !job.problem.masked)
-      Rows<Stored, Out, sampling, Offsets::elements>(job, order, begin, end, heads);
-    else
-      Rows<Stored, Out, sampling, Offsets::pixels>(job, order, begin, end, heads);
-  };
-  if (job.problem.sampling == Sampling::nearest)
-    rows.template operator()<Sampling::nearest>();
-  else
-    rows.template operator()<Sampling::bilinear>();
 }
 
 /// The queries order[begin, end), counted n * queries + q, these heads.
 void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
              HeadRange heads) {
   with_short_type(job.problem.value_dtype, [&]<class Stored>(Stored*) {
-    if (job.problem.output_dtype == DType::f32)
-      RowsOf<Stored, float>(job, order, begin, end, heads);
+    if (job.problem.sampling == Sampling::nearest)
+      Rows<Stored, Sampling::nearest, Offsets::pixels>(job, order, begin, end, heads);
+    else if (job.offsets_fit_32_bits && !job.problem.masked)
+      Rows<Stored, Sampling::bilinear, Offsets::elements>(job, order, begin, end, heads);
     else
-      RowsOf<Stored, Stored>(job, order, begin, end, heads);
+      Rows<Stored, Sampling::bilinear, Offsets::pixels>(job, order, begin, end, heads);
   });
 }
 

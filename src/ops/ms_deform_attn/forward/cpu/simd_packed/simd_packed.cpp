@@ -141,9 +141,9 @@ class TileWorker {
     const std::size_t channels = static_cast<std::size_t>(kChannels == 0 ? problem_.channels : kChannels);
     if constexpr (std::is_same_v<Stored, float16>) {
       if (image_.job.halved_vectors)
-        return vectors::SumChannels(hn::CappedTag<float, 8>(), channels, from, map, own, streamed_);
+        return vectors::SumChannels<4>(hn::CappedTag<float, 8>(), channels, from, map, own, streamed_);
     }
-    vectors::SumAllChannels(channels, from, map, own, streamed_);
+    vectors::SumChannels<4>(hn::CappedTag<float, kChannelBlock>(), channels, from, map, own, streamed_);
   }
 
   const ImageJob& image_;
