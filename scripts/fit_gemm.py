@@ -243,19 +243,13 @@ def main() -> None:
         f'{{"{t.variant.removeprefix("wgmma_")}/{text_of(t)}",{",".join(f"{value:.3g}".lstrip("0") for value in cost)}}},'
         for t, cost in sorted(costs.items())
     ]
-    head = (
-        "// What tiles cost: variant, without wgmma_, and tile, then start, finish, step, edge, stream.\n"
-        f"// Made by scripts/fit_gemm.py from {path}.\n"
-    )
+    head = f"// Tiles: start, finish, step, edge, stream. Made by scripts/fit_gemm.py from {path}.\n"
     (GEMM / "costs.inc").write_text(head + in_lines(entries))
     losses = losses_of(costs, products)
     report("chosen by the costs of all", losses)
     fastest = fastest_choices(products)
     chosen = EARLIER | {loss.case: fastest[loss.case] for loss in losses if loss.needs_line}
-    head = (
-        "// What was fastest, and for which products, where the costs may choose a tile that is slower.\n"
-        f"// Made by scripts/fit_gemm.py from {path}.\n"
-    )
+    head = f"// What was fastest, where the costs may choose a slower tile. Made by scripts/fit_gemm.py from {path}.\n"
     entries = []
     for choice in sorted(set(chosen.values())):
         cases = ", ".join(f'"{case.replace(" ", "~")}"' for case in sorted(chosen) if chosen[case] == choice)

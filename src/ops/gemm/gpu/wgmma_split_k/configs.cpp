@@ -50,12 +50,10 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
   };
   if (k_major && product.n <= 16) return add({64, 16, 8});
   if (k_major && product.n <= 32) return add({64, 32, 4});
-  const auto add_all = [&](std::span<const Tile> tiles) {
+  using Tiles = std::span<const Tile>;
+  for (const Tiles tiles : {Tiles(kTiles), k_major ? Tiles(kAlongK) : Tiles(kAlongN)})
     for (const Tile& tile : tiles)
       if (whole_chunks || tile.most_splits > 0) add(tile);
-  };
-  add_all(kTiles);
-  add_all(k_major ? std::span<const Tile>(kAlongK) : kAlongN);
 }
 
 }  // namespace

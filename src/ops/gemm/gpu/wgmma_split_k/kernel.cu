@@ -1,11 +1,9 @@
 // Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products of few waves.
-// New against version 3: the consumers fetch the first 128 of k by cp.async, which needs neither barriers nor maps
-// (docs/findings/gemm.md, G6); tiles of 64 to 192 rows and 16 to 256 columns, one of which fills the multiprocessors; a
-// short form for plain products (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. Each
-// warpgroup's fragments of 8 columns are shared out among these: a block receives those that it finishes through
-// distributed shared memory and adds them to its own in their order, so the bits are the same in every run. A product
-// of few rows is computed as D^T = B^T A^T. A short K asks for few stages, so that several blocks fit on a
-// multiprocessor.
+// New against version 3: the consumers fetch the first 128 of k by cp.async (docs/findings/gemm.md, G6); tiles of 64 to
+// 192 rows and 16 to 256 columns, one of which fills the multiprocessors; a short form for plain products
+// (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. These share out the fragments of 8 columns: a
+// block receives those that it finishes and adds them in their order, so the bits are the same in every run. A product
+// of few rows is computed as D^T = B^T A^T.
 #include <algorithm>
 
 #include "device/cluster.cuh"
@@ -105,6 +103,7 @@ struct LongJob : ShortJob {
   int one_more = 0;     // blocks that have one stage more
   int kept = 0;         // fragments that a block finishes, the last fewer
   bool direct = false;  // D has 16 bits and rows of whole chunks
+  bool inside = false;  // the last tiles begin where they end with the matrix
   bool swapped = false;
   Epilogue epilogue;
 };
@@ -243,8 +242,13 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
   const TilePosition tile(job.order, splits == 1 ? blockIdx.x : device::cluster_index());
   if (!tile.inside(job.order)) return;  // all blocks of the cluster
   const int rank = splits == 1 ? 0 : static_cast<int>(device::cluster_rank());
-  const int row = tile.row * rows;
-  const int column = tile.column * n;
+  int row = tile.row * rows, column = tile.column * n;
+  bool inside = true;
+  if constexpr (kAny) inside = job.inside;
+  if (inside) {  // A box that reaches behind the matrix loads slowly (gemm_models.md, L9): some sums are made twice.
+    row = max(0, min(row, static_cast<int>(job.m) - rows));
+    column = max(0, min(column, static_cast<int>(job.n) - n));
+  }
   const int batch = kAny ? static_cast<int>(blockIdx.z) : 0;
   int first = 0, last = static_cast<int>((job.k + kStageDepth - 1) / kStageDepth), kept = Of::atoms;
   if constexpr (kAny) {
@@ -501,6 +505,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                      : work.add(kernel<T, rows, n, a_major, b_major, Way::rows>, shape, job);
     } else if constexpr (kTakesAny<rows, n>) {
       const int each = stages / config.splits, more = stages % config.splits;
+      const bool direct = has_fused_rows(row_major.problem) && !(config.swapped && call.problem.c);
       const LongJob any{job,
                         thread_a(call),
                         thread_b(call),
@@ -508,7 +513,9 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                         each,
                         more,
                         kept_atoms(Of::atoms, config.splits),
-                        has_fused_rows(row_major.problem) && !(config.swapped && row_major.problem.c),
+                        direct,
+                        direct && !call.problem.c && (a_major == Major::k || call.problem.m % 8 == 0) &&
+                            (b_major == Major::k || call.problem.n % 8 == 0),
                         config.swapped,
                         call.epilogue()};
       work.add(kernel<T, rows, n, a_major, b_major, Way::any>, shape, any);
