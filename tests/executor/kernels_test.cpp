@@ -157,6 +157,7 @@ TEST(executor_kernels, of_gemm_keep_the_rules_with_other_tiles) {
                           Case{256, 128, 1024, true, false, DType::f16, DType::f16},
                           Case{128, 384, 200, true, false, DType::f16, DType::f16, Activation::gelu},
                           Case{512, 144, 200, true, false, DType::f16, DType::f16},
+                          Case{264, 136, 200, false, true, DType::f16, DType::f16},
                           Case{768, 384, 64, true, false, DType::f16, DType::f16},
                           Case{70, 45, 33, true, true, DType::f16, DType::f16, Activation::relu},
                           Case{72, 200, 1096, true, false, DType::f16, DType::f16},
@@ -181,7 +182,7 @@ TEST(executor_kernels, of_gemm_keep_the_rules_with_other_tiles) {
   for (const char* tile : {"128x256t", "128x192", "128x192t", "128x144t", "128x160"})
     ways.push_back(std::string("wgmma_persistent/") + tile);
   for (const char* tile :
-       {"64x16t", "64x16k8t", "64x64k3t", "64x48", "64x80t", "64x128k3t", "128x96k2t", "128x160k2t", "192x80"})
+       {"64x16t", "64x16k8t", "64x64k4t", "64x48", "64x112t", "64x128k4t", "64x208", "128x96k2t", "192x80", "192x96"})
     ways.push_back(std::string("wgmma_split_k/") + tile);
   expect_kernels_keep_the_rules("gemm", problems, ways);
 }
