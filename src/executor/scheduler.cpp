@@ -136,7 +136,7 @@ void prepare_block(Block& block, std::size_t rank, const Extent& first) {
   block.copies.clear();
   block.named = {};
   const std::size_t warps = (threads + 31) / 32;
-  // nvcc may give less, but not where __launch_bounds__ and setmaxnreg say what a thread needs.
+  // The most a thread can have. nvcc may give less, but not to a kernel with __launch_bounds__ and setmaxnreg.
   const std::size_t registers = std::min<std::size_t>(256, kRegisters / 32 / warps / 8 * 8);
   block.warps.assign(warps, {});
   for (Warp& warp : block.warps) warp.registers = static_cast<int>(registers);
