@@ -1,7 +1,7 @@
 // Which variant runs, and with which tile. On the CPU the first of the list that takes it, but for a few rows; on a GPU
 // what was measured to be fastest (tuning.hpp, measured.inc), else what the model expects to be (estimate.hpp).
 #include <algorithm>
-#include <initializer_list>
+#include <iterator>
 
 #include "ops/gemm/estimate.hpp"
 #include "ops/gemm/problem.hpp"
@@ -21,10 +21,10 @@ std::vector<Choice> every_choice(const Problem& problem, const DeviceInfo& devic
 namespace {
 
 struct MeasuredChoice {
-  std::string_view choice;  // without wgmma_
-  std::initializer_list<std::string_view> products;
+  std::string_view choice;        // without wgmma_
+  std::string_view products[24];  // "" behind the last
 };
-const MeasuredChoice kMeasured[] = {
+constexpr MeasuredChoice kMeasured[] = {
 #include "ops/gemm/measured.inc"
 };
 
@@ -35,7 +35,8 @@ std::string measured_choice(const DeviceInfo& device, std::string_view product) 
   const bool known = device.name.starts_with("NVIDIA H200") || device.name.starts_with("NVIDIA H100");
   if (!known || device.multiprocessors != kMultiprocessors) return {};
   for (const auto& [choice, products] : kMeasured)
-    if (std::ranges::find(products, product) != products.end()) return "wgmma_" + std::string(choice);
+    for (const auto* one = products; one != std::end(products) && !one->empty(); ++one)
+      if (*one == product) return "wgmma_" + std::string(choice);
   return {};
 }
 
