@@ -17,8 +17,7 @@ constexpr std::string_view kUsual =
     "header/stamp,field.header.stamp,%time,__time,rosbagtimestamp,datetime,date_time,utc,utc_time,"
     "unix_time,unixtime,unix_timestamp,elapsed,elapsed_time,time_elapsed,seconds,secs,sec,"
     "seconds_elapsed,elapsed_seconds,epoch,monotonic,tick,ticks,gps_time,gpstime,gps_seconds,gps_second,gpsseconds,"
-    "gpssecond,gps_tow,gps_sow,tow,itow,sow,"
-    "time_of_week,seconds_of_week,gps_seconds_of_week";
+    "gpssecond,gps_tow,gps_sow,tow,itow,sow,time_of_week,seconds_of_week,gps_seconds_of_week";
 
 struct UnitWords {
   TimeUnit unit;
