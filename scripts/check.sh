@@ -1,5 +1,5 @@
 #!/bin/sh
-# The CPU half under AddressSanitizer + UBSan, then what of it runs in threads under ThreadSanitizer.
+# The CPU half and the executor under AddressSanitizer + UBSan, then what of the former runs in threads under ThreadSanitizer.
 #   SANITIZERS="asan"   with these alone
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,4 +30,11 @@ for preset in ${SANITIZERS-asan tsan}; do
   fi
   # shellcheck disable=SC2086
   sh scripts/build_and_test.sh "$preset" $start >/dev/null
+  [ "$preset" = asan ] || continue
+  if EXECUTOR=1 sh scripts/setup.sh >/dev/null; then
+    SANITIZERS=asan sh scripts/executor.sh >&2
+  else
+    [ -z "${CI:-}" ] || exit 2
+    echo "Left out: the executor, which needs CUDA's headers." >&2
+  fi
 done
