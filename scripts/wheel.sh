@@ -7,7 +7,7 @@
 #   TORCH_FROM=python   a Python whose torch (2.10 or newer) the native half of tmaops.torch is built against, by default python3.
 #                       Without it the headers are fetched from PyPI; where that fails the half is left out, and tmaops.torch does
 #                       its work in Python
-#   INSTALL_TO=FOLDER   runs `pip install .` into that folder too, in the same build folder
+#   INSTALL_TO=FOLDER   installs into that folder too what `pip install .` makes of the sources
 #   CUDA=0, CUDA=1      as for scripts/setup.sh; without GPU kernels the wheel is for the CPU
 set -eu
 cd "$(dirname "$0")/.."
@@ -53,9 +53,8 @@ say "Building the wheel (GPU kernels $cuda)."
 sh scripts/progress.sh "Building the wheel" "$directory/wheel.log" python -m pip wheel . --no-deps --no-build-isolation \
   --disable-pip-version-check -w "$made" --config-settings=build-dir="$directory" --config-settings=build.verbose=true $defines ||
   { grep -vE '^ *\[[0-9]+/[0-9]+\] ' "$directory/wheel.log" >&2; exit 2; }
-# shellcheck disable=SC2086
-[ -z "${INSTALL_TO:-}" ] || python -m pip install . --quiet --no-deps --no-build-isolation --disable-pip-version-check --target "$INSTALL_TO" \
-  --config-settings=build-dir="$directory" $defines >&2
+[ -z "${INSTALL_TO:-}" ] ||
+  python -m pip install "$made"/tmaops-*.whl --quiet --no-deps --no-index --no-compile --disable-pip-version-check --target "$INSTALL_TO" >&2
 python -m auditwheel repair --zip-compression-level 9 --exclude libtorch_cpu.so --wheel-dir dist "$made"/tmaops-*.whl >"$directory/auditwheel.log" 2>&1 ||
   { cat "$directory/auditwheel.log" >&2; exit 2; }
 wheel=$(echo dist/tmaops-*.whl)
