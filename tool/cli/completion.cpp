@@ -1,15 +1,16 @@
-// `tmaops completion SHELL`: a completion script made from the parser, so that it always has every command, option,
-// value, error number and operator.
+// `tmaops completion SHELL`: a script by which the shell asks `tmaops complete -- WORD...`, which is not in the help,
+// what the last word may become. The answer comes from the parser, so that it always has every command, option, value,
+// error number and operator.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/cuda_results.hpp"
 #include "cli/parser_words.hpp"
-#include "core/spelling.hpp"
 #include "executor/rules.hpp"
 #include "offers/console.hpp"
 #include "tmaops/error.hpp"
@@ -39,104 +40,66 @@ std::vector<std::string> arguments_of(const std::string& command) {
   return words;
 }
 
-std::string long_options(const CLI::App& command, const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : options_of({&command, &app}))
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return joined(names, " ");
-}
-
-/// A case of the script for every option that takes a value. It lists the values, or is empty where files complete.
-std::string bash_values(const CLI::App& command, const CLI::App& app) {
-  std::string cases;
-  for (const CLI::Option* option : options_of({&command, &app})) {
-    if (!takes_value(*option)) continue;
-    const std::string before = "'" + (&command == &app ? "" : command.get_name()) + " ";
-    const std::string names =
-        joined(names_of(*option), "|", [&](const std::string& name) { return before + name + "'"; });
-    cases += "    " + names + ") words=\"" + joined(values_of(*option), " ") + "\"; value=1 ;;\n";
+/// What the last word may become, a line each: the word, a tab and what it is. Nothing where files complete.
+std::string candidates(const CLI::App& app, std::vector<std::string> words) {
+  if (words.empty()) return "";
+  if (words.back() == "=") words.back().clear();
+  std::erase(words, "=");  // bash makes three words of --outside=ho
+  std::string current = words.back();
+  words.pop_back();
+  std::string before;  // what stands in the same word
+  if (const std::size_t equals = current.find('='); current.starts_with("--") && equals != std::string::npos) {
+    words.push_back(current.substr(0, equals));
+    before = current.substr(0, equals + 1);
+    current.erase(0, equals + 1);
   }
-  return cases;
-}
-
-/// The script for bash, and for zsh through its bash emulation. bash splits "--outside=ho" into three words; the second
-/// is "=".
-std::string bash_script(const CLI::App& app) {
-  std::vector<std::string> commands;
-  std::string cases;
-  std::string values = bash_values(app, app);
-  std::vector<std::string> with_value;  // options before the command whose value is no command
-  for (const CLI::Option* option : options_of({&app}))
-    if (takes_value(*option)) std::ranges::copy(names_of(*option), std::back_inserter(with_value));
-  for (const CLI::App* command : shown_commands(app)) {
-    const std::string name = command->get_name();
-    commands.push_back(name);
-    const std::string arguments = joined(arguments_of(name), " ");
-    cases += "    " + name + ") words=\"" + long_options(*command, app) + "\"; arguments=\"" + arguments + "\" ;;\n";
-    values += bash_values(*command, app);
+  const CLI::App* command = &app;
+  const CLI::Option* open = nullptr;  // whose value comes next
+  for (const std::string& word : words) {
+    if (std::exchange(open, nullptr) != nullptr) continue;
+    for (const CLI::Option* option : options_of({command, &app}))
+      if (const auto names = names_of(*option); takes_value(*option) && std::ranges::find(names, word) != names.end())
+        open = option;
+    for (const CLI::App* known : shown_commands(app))
+      if (command == &app && known->get_name() == word) command = known;
   }
-  return "# tmaops completion; in ~/.bashrc: eval \"$(tmaops completion bash)\"\n"
-         "_tmaops() {\n"
-         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" command=\"\"\n"
-         "  local word words=\"\" arguments=\"\" value=\"\" skip=\"\"\n"
-         "  if [ \"$current\" = = ]; then current=\"\"\n"
-         "  elif [ \"$previous\" = = ]; then previous=\"${COMP_WORDS[COMP_CWORD-2]}\"; fi\n"
-         "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "    if [ -n \"$skip\" ]; then skip=\"\"; continue; fi\n"
-         "    case \"$word\" in " +
-         joined(with_value, "|") +
-         ") skip=1 ;; -*) ;; *) command=\"$word\"; break ;; esac\n"
-         "  done\n"
-         "  case \"$command $previous\" in\n" +
-         values +
-         "  esac\n"
-         "  [ -n \"$value\" ] || case \"$command\" in\n" +
-         cases + "    *) words=\"" + long_options(app, app) + "\"; arguments=\"" + joined(commands, " ") +
-         "\" ;;\n"
-         "  esac\n"
-         "  case \"$current\" in -*) ;; *) [ -n \"$value\" ] || words=\"$arguments\" ;; esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-         "}\n"
-         "complete -o default -F _tmaops tmaops\n";
-}
-
-std::string zsh_script(const CLI::App& app) {
-  return "# tmaops completion; in ~/.zshrc: eval \"$(tmaops completion zsh)\"\n"
-         "autoload -U +X bashcompinit && bashcompinit\n" +
-         bash_script(app);
-}
-
-std::string fish_text(std::string text) {
-  for (std::size_t at = 0; (at = text.find('\'', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return "'" + text + "'";
-}
-
-std::string fish_script(const CLI::App& app) {
-  std::string text = "# tmaops completion; tmaops completion fish > ~/.config/fish/completions/tmaops.fish\n";
-  const auto add_options = [&](const CLI::App& level, const std::string& condition) {
-    for (const CLI::Option* option : options_of({&level})) {
-      if (&level != &app && option->get_lnames() == std::vector<std::string>{"help"}) continue;  // the program's
-      text += "complete -c tmaops" + condition;
-      for (const std::string& name : option->get_lnames()) text += " -l " + name;
-      for (const std::string& name : option->get_snames()) text += " -s " + name;
-      const std::vector<std::string> values = values_of(*option);
-      if (!values.empty()) text += " -x -a " + fish_text(joined(values, " "));
-      if (values.empty() && takes_value(*option)) text += " -r";
-      text += " -d " + fish_text(option->get_description()) + "\n";
-    }
+  std::string lines;
+  const auto offer = [&](const std::string& word, const std::string& what) {
+    if (word.starts_with(current)) lines += before + word + "\t" + what + "\n";
   };
-  add_options(app, "");
-  for (const CLI::App* command : shown_commands(app)) {
-    const std::string& name = command->get_name();
-    text += "complete -c tmaops -n __fish_use_subcommand -a " + name + " -d " + fish_text(command->get_description()) +
-            "\n";
-    const std::string condition = " -n '__fish_seen_subcommand_from " + name + "'";
-    add_options(*command, condition);
-    if (const auto words = arguments_of(name); !words.empty())
-      text += "complete -c tmaops" + condition + " -a " + fish_text(joined(words, " ")) + "\n";
+  if (open != nullptr) {
+    for (const std::string& value : values_of(*open)) offer(value, "");
+  } else if (current.starts_with('-')) {
+    for (const CLI::Option* option : options_of({command, &app}))
+      for (const std::string& name : option->get_lnames()) offer("--" + name, option->get_description());
+  } else if (command == &app) {
+    for (const CLI::App* known : shown_commands(app)) offer(known->get_name(), known->get_description());
+  } else {
+    for (const std::string& word : arguments_of(command->get_name())) offer(word, "");
   }
-  return text;
+  return lines;
 }
+
+constexpr std::string_view kBash = R"~(# tmaops completion; in ~/.bashrc: eval "$(tmaops completion bash)"
+_tmaops() {
+  local IFS=$'\n'
+  COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f 1))
+}
+complete -o default -F _tmaops tmaops
+)~";
+constexpr std::string_view kZsh = R"~(# tmaops completion; in ~/.zshrc: eval "$(tmaops completion zsh)"
+autoload -U +X bashcompinit && bashcompinit
+)~";
+constexpr std::string_view kFish =
+    R"~(# tmaops completion; tmaops completion fish > ~/.config/fish/completions/tmaops.fish
+function __tmaops_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -e words[1]
+  tmaops complete -- $words "$current" 2>/dev/null
+end
+complete -c tmaops -a '(__tmaops_complete)'
+)~";
 
 }  // namespace
 
@@ -144,8 +107,16 @@ void add_completion_command(CLI::App& app, Globals& globals) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for a shell");
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  set_run(*command, globals, [&app, shell] {
-    print_data(*shell == "bash" ? bash_script(app) : *shell == "zsh" ? zsh_script(app) : fish_script(app));
+  set_run(*command, globals, [shell] {
+    print_data(*shell == "fish" ? std::string(kFish) : std::string(*shell == "zsh" ? kZsh : "") + std::string(kBash));
+    return 0;
+  });
+
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* complete = app.add_subcommand("complete", "")->group("");
+  complete->add_option("WORDS", *words);
+  set_run(*complete, globals, [&app, words] {
+    print_data(candidates(app, *words));
     return 0;
   });
 }

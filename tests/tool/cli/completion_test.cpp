@@ -12,7 +12,7 @@ namespace {
 /// What bash offers after these words, the last of which is unfinished; sorted, with blanks between.
 std::string completed(const std::string& words) {
   const std::string script =
-      "eval \"$(\"$0\" completion bash)\"; COMP_WORDS=(" + words +
+      "PATH=\"${0%/*}:$PATH\"; eval \"$(tmaops completion bash)\"; COMP_WORDS=(" + words +
       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tmaops; printf '%s\\n' \"${COMPREPLY[@]}\" | sort | xargs";
   const ToolResult result = Tool({"-c", script, TMAOPS_TOOL}, {}, "bash").wait();
   EXPECT_EQ(result.err, "") << words;
@@ -68,9 +68,16 @@ TEST(Completion, the_other_shells_take_their_scripts) {
     EXPECT_EQ(std::system(check.c_str()), 0) << shell;
   }
   expect_text(run_tool({"completion", "zsh"}).out, "bashcompinit", "complete");
-  expect_text(run_tool({"completion", "fish"}).out, "complete -c tmaops", "verify", "-l hz",
-              "-l outside -x -a 'hold nan extrapolate error drop'", "-l like -r", "-l output -s o -r");
+  expect_text(run_tool({"completion", "fish"}).out, "complete -c tmaops", "tmaops complete --");
   EXPECT_EQ(run_tool({"completion", "tcsh"}).exit_code, 2);
+}
+
+TEST(Completion, what_the_shells_ask_says_what_a_word_is) {
+  expect_text(run_tool({"complete", "--", "ver"}).out, "verify\tCheck every variant against the reference\n");
+  expect_text(run_tool({"complete", "--", "resample", "--hz"}).out, "--hz\tThis many samples per second");
+  EXPECT_EQ(run_tool({"complete", "--", "resample", "--outside=ho"}).out, "--outside=hold\t\n");
+  EXPECT_EQ(run_tool({"complete"}).out, "");
+  EXPECT_EQ(run_tool({"--help"}).out.find("complete "), std::string::npos) << "no command for people";
 }
 
 }  // namespace
