@@ -150,34 +150,11 @@ def _over_cases(
     )
 
 
-def logarithmic(title: str, values: Iterable[float], **more: Any) -> dict[str, Any]:
-    """A logarithmic axis around `values`, with round numbers at its ticks."""
+def logarithmic(title: str, values: Iterable[float]) -> dict[str, Any]:
+    """A logarithmic axis around `values`, whose ticks Plotly finds."""
     logs = [math.log10(value) for value in values if value > 0] or [0.0]
     margin = max(0.02, 0.06 * (max(logs) - min(logs)))
-    low, high = min(logs) - margin, max(logs) + margin
-    if high - low < 0.7:  # less than a factor of five: ticks as on a linear axis
-        least, rough = 10**low, (10**high - 10**low) / 8
-        step = next(
-            step for step in (k * 10.0 ** math.floor(math.log10(rough)) for k in (1, 2, 5, 10)) if step >= rough
-        )
-        ticks = [k * step for k in range(math.ceil(least / step), math.floor(10**high / step) + 1)]
-    else:
-        powers = range(math.floor(low), math.ceil(high) + 1)
-        steps = next(
-            steps
-            for steps in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
-            if len(steps) * (high - low) < 12 or len(steps) == 1
-        )
-        ticks = [
-            step * 10.0**power for power in powers for step in steps if low <= math.log10(step * 10.0**power) <= high
-        ]
-    return axis(title, type="log", range=[low, high], tickvals=ticks, ticktext=[short(tick) for tick in ticks], **more)
-
-
-def short(value: float) -> str:
-    """Three significant digits, with thousands apart: "1,020", "0.012"."""
-    value = float(f"{value:.3g}")
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+    return axis(title, type="log", range=[min(logs) - margin, max(logs) + margin], tickformat=",.3~r")
 
 
 def categories(values: list[str], texts: list[str]) -> dict[str, Any]:

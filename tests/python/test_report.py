@@ -216,9 +216,6 @@ def test_the_program_alone_says_where_the_report_is():
 
 
 @pytest.mark.parametrize("values", [[1.0], [0.9, 1.1], [1, 4.9], [2, 900], [1e-3, 1e6], [0.01, 0.0101], [0.0]])
-def test_a_logarithmic_axis_has_readable_ticks(values):
-    made = plots.logarithmic("x", values)
-    low, high = made["range"]
-    assert 2 <= len(made["tickvals"]) <= 14
-    assert all(10**low <= tick <= 10**high for tick in made["tickvals"])
-    assert len(set(made["ticktext"])) == len(made["ticktext"])
+def test_a_logarithmic_axis_holds_every_value(values):
+    low, high = plots.logarithmic("x", values)["range"]
+    assert low < high and all(10**low < value < 10**high for value in values if value > 0)
