@@ -152,11 +152,7 @@ TEST(TensorMapCommand, a_proposal_keeps_the_load_in_its_own_order) {
 }
 
 TEST(TensorMapCommand, every_proposal_is_valid_as_printed) {
-#ifdef __SANITIZE_ADDRESS__  // a quarter, as of other random cases: a start of the program takes ten times as long
-  constexpr int kSpecs = 75;
-#else
-  constexpr int kSpecs = 300;
-#endif
+  constexpr int kSpecs = starts(100);
   int proposals = 0;
   for (const bool blackwell : {false, true}) {
     probe::RandomSpecs random({.seed = 12, .blackwell = blackwell});

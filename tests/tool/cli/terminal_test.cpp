@@ -78,7 +78,7 @@ TEST(Terminal, no_mutated_configuration_prints_controls) {
                              "\r",          "'",    "\"", "[",    ": ",        "\t",       "\xff"};
   std::mt19937 random(20);
   const auto below = [&](std::size_t count) { return random() % count; };
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < starts(200); ++i) {
     std::string text = seed;
     for (std::size_t edits = 1 + below(4); edits > 0; --edits)
       text.insert(below(text.size()), odd[below(std::size(odd))]);
