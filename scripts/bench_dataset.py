@@ -3,7 +3,6 @@
 episodes beside pandas, polars and NumPy.
 
     scripts/bench_dataset.py -o results/cpu/dataset.json
-    scripts/bench_dataset.py --device cuda -o results/h200/dataset.json
 
 Every method makes the same numbers, which are compared before anything is timed. The runs of all methods take turns;
 a time is the median of its runs. The result has the rows that update_tables.py reads.
@@ -112,11 +111,11 @@ def nanoseconds(times: np.ndarray) -> np.ndarray:
     return np.rint(times * 1e9).astype(np.int64)
 
 
-def by_tmaops(episodes: list, device: str = "cpu") -> list[np.ndarray]:
+def by_tmaops(episodes: list) -> list[np.ndarray]:
     rules, made = Rules({"x": Rule((Part(0, len(example.NAMES), "linear"),), "")}), []
     for t, x in episodes:
         episode = one_episode(nanoseconds(t), nanoseconds(targets_of(t)), "")
-        made.append(columns.compute_columns({"x": x}, rules, episode, device)["x"])
+        made.append(columns.compute_columns({"x": x}, rules, episode)["x"])
     return made
 
 
@@ -227,7 +226,6 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=3000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--device", default="cpu")
     parser.add_argument(
         "--clock",
         choices=["wall", "cpu"],
@@ -241,7 +239,7 @@ def main() -> None:
     clock = cpu_seconds if options.clock == "cpu" else time.perf_counter
 
     def job(case: str, source: Path, episodes: int, modes: dict[str, str]) -> None:
-        given = {"hz": HZ, "modes": modes, "workers": options.workers, "device": options.device}
+        given = {"hz": HZ, "modes": modes, "workers": options.workers}
         spent = in_turn(
             {
                 "tmaops": lambda: tmaops.dataset.resample(source, folder / "out", **given),
@@ -268,18 +266,16 @@ def main() -> None:
             "operator": "dataset",
             "case": case,
             "dtype": "f32",
-            "device": options.device,
+            "device": "cpu",
             "temperature": "files",
             "implementation": name,
             "us": us,
         }
-        return made | ({"selected": options.device} if name == "tmaops" else {})
+        return made | ({"selected": "cpu"} if name == "tmaops" else {})
 
     def resampled(source: Path, modes: dict[str, str]) -> np.ndarray:
         """The states of the job's result."""
-        tmaops.dataset.resample(
-            source, folder / "check", hz=HZ, modes=modes, workers=options.workers, device=options.device
-        )
+        tmaops.dataset.resample(source, folder / "check", hz=HZ, modes=modes, workers=options.workers)
         made = np.concatenate(
             [state_of(pq.read_table(path, columns=["observation.state"])) for path in files_of(folder / "check")]
         )
@@ -292,7 +288,7 @@ def main() -> None:
         modes = {"observation.state": "linear"}
         made, episodes = resampled(source, modes), episodes_of(source)
         methods = {
-            "tmaops": lambda e: by_tmaops(e, options.device),
+            "tmaops": by_tmaops,
             "NumPy": by_numpy,
             "pandas interpolate": by_pandas_interpolate,
             "pandas merge_asof": by_pandas_merge,
@@ -305,7 +301,7 @@ def main() -> None:
             error = float(np.abs(np.concatenate(method(episodes)) - made).max())
             assert error < 2e-6, f"{name} differs by {error}"
         job(f"LeRobot, {options.episodes} episodes, job", source, options.episodes, modes)
-        alone = {"hz": HZ, "modes": modes, "workers": 1, "device": options.device}
+        alone = {"hz": HZ, "modes": modes, "workers": 1}
         spent = job_of_one_worker(
             lambda: tmaops.dataset.resample(source, folder / "out", **alone), options.runs, clock, folder / "out"
         )

@@ -260,7 +260,7 @@ class Part:
                 parts = own.times[low:high], targets[first : first + size], self.labels[0]
                 episodes = one_episode(*parts, own.episodes.snap, own.episodes.max_gap)
             numbers = {name: own.read(self.arrays[name], low, high) for name in rules.partners(path)}
-            made = compute_columns(numbers, rules, episodes, self.options.device)[path]
+            made = compute_columns(numbers, rules, episodes)[path]
             new[first : first + size] = made.reshape(-1, *array.shape[1:])
 
 

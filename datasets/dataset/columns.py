@@ -10,8 +10,6 @@ from tmaops.dataset.errors import Refused
 from tmaops.dataset.rules import BACK, INTERVAL, MASK, Rule, Rules, compute
 from tmaops.dataset.tables import flat, one, real_numbers, shape_of
 
-ON_GPU = ("linear", "cubic", "slerp")  # modes that a GPU has
-
 
 def list_array(values: pa.Array, offsets: np.ndarray, kind: pa.DataType, missing: np.ndarray | None = None) -> pa.Array:
     """Lists of a type: of row i, values[offsets[i]:offsets[i + 1]]."""
@@ -40,44 +38,15 @@ def like(
     return list_array(values, np.arange(len(numbers) + 1) * size, kind, missing)
 
 
-def _on_gpu(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) -> dict[str, np.ndarray]:
-    """compute() through torch, for modes that the operator has."""
-    import torch
-
-    made, asked = {}, episodes.asked
-    for names in rules.together(numbers):
-        values = np.concatenate([numbers[name] for name in names], axis=1)
-        groups = rules[names[0]].parts if len(names) == 1 else ((0, values.shape[1], "slerp"),)
-        near = episodes.times[episodes.taken("nearest")]
-        near = np.abs(near - episodes.targets) <= round(episodes.snap * 1e9), near
-        given = (values, episodes.times, np.where(*near, episodes.targets))
-        result = tmaops.resample(
-            *(torch.from_numpy(np.array(array)).to("cuda") for array in given),
-            groups=[tuple(group) for group in groups],
-            source_offsets=asked["offsets"],
-            target_offsets=asked["target_offsets"],
-            duplicates="last",
-            max_gap=episodes.max_gap,
-        )
-        parts = np.split(result.cpu().numpy(), np.cumsum([numbers[name].shape[1] for name in names])[:-1], axis=1)
-        made |= dict(zip(names, parts, strict=True))
-    return made
-
-
-def compute_columns(
-    numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes, device: str = "cpu"
-) -> dict[str, np.ndarray]:
-    """Columns (S, channels) of episodes at their targets, on the host or through torch on a GPU ("cuda"): (T, channels)."""
+def compute_columns(numbers: dict[str, np.ndarray], rules: Rules, episodes: Episodes) -> dict[str, np.ndarray]:
+    """Columns (S, channels) of episodes at their targets: (T, channels)."""
     if not numbers or not episodes.targets.size:
         return {name: values[:0] for name, values in numbers.items()}
-    there = [name for name in numbers if device != "cpu" and all(part.mode in ON_GPU for part in rules[name].parts)]
-    here = {name: values for name, values in numbers.items() if name not in there}
     try:
-        made = compute(here, rules, episodes) if here else {}
-        return made | (_on_gpu({name: numbers[name] for name in there}, rules, episodes) if there else {})
+        return compute(numbers, rules, episodes)
     except tmaops.Error as error:
         column = re.search(r"\bc(\d+)\b", error.where)
-        name = [*here, *numbers][int(column[1]) if column else 0]
+        name = [*numbers][int(column[1]) if column else 0]
         raise Refused(f"{episodes.names[0]}: column '{name}'", error.got, error.needed) from error
 
 
@@ -93,7 +62,7 @@ def _numbers(column: pa.ChunkedArray, rule: Rule, null: np.ndarray, where: str) 
 
 
 def _computed(
-    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, empty: np.ndarray | None, device: str
+    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, empty: np.ndarray | None
 ) -> dict[str, pa.Array]:
     """Columns whose numbers are computed, at the targets of episodes, in the types that they have.
 
@@ -115,7 +84,7 @@ def _computed(
     made = {name: nothing.cast(columns[name].type) for name, values in numbers.items() if values is None}
     gaps = episodes.empty
     whole = {name: values for name, values in numbers.items() if values is not None}
-    for name, values in compute_columns(whole, rules, episodes, device).items():
+    for name, values in compute_columns(whole, rules, episodes).items():
         gone = empty
         if empty is not None and all(part.mode in BACK for part in rules[name].parts):  # what was before stays
             gone = None if gaps is None else gaps & episodes.without_events
@@ -138,7 +107,7 @@ def _each_once(column: pa.ChunkedArray | pa.Array, episodes: Episodes) -> pa.Arr
 
 
 def resample_columns(
-    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes, device: str = "cpu"
+    columns: dict[str, pa.ChunkedArray], rules: Rules, episodes: Episodes
 ) -> dict[str, pa.ChunkedArray | pa.Array]:
     """Columns by name at the targets of episodes, in the types that they have."""
     taken, empty = {name: rules[name].taken for name in columns}, episodes.empty
@@ -147,7 +116,7 @@ def resample_columns(
         beside = episodes.beside(~kept)
         episodes, columns = episodes.of_rows(kept), {name: c.filter(pa.array(kept)) for name, c in columns.items()}
         empty = beside if (gaps := episodes.empty) is None else gaps | beside
-    made = _computed({name: c for name, c in columns.items() if taken[name] is None}, rules, episodes, empty, device)
+    made = _computed({name: c for name, c in columns.items() if taken[name] is None}, rules, episodes, empty)
     for name, column in columns.items():
         if taken[name] == MASK:
             made[name] = pa.array(~empty).cast(column.type)
@@ -162,7 +131,6 @@ def resample_episodes(
     table: pa.Table,
     episodes: Episodes,
     rules: Rules,
-    device: str = "cpu",
     made: dict[str, pa.Array | pa.ChunkedArray] | None = None,
     schema: pa.Schema | None = None,
 ) -> pa.Table:
@@ -175,11 +143,11 @@ def resample_episodes(
     leaves, schema = flat(table), schema or table.schema
     columns = {name: leaves.column(name) for name in leaves.column_names if name not in (made or {})}
     try:
-        found = resample_columns(columns, rules, episodes, device) | (made or {})
+        found = resample_columns(columns, rules, episodes) | (made or {})
     except Refused:
         for first, own in zip(episodes.begins.tolist(), episodes.each(), strict=True) if episodes.names[1:] else ():
             part = {name: column.slice(first, own.times.size) for name, column in columns.items()}
-            resample_columns(part, rules, own, device)  # one by one, so that the message names the episode
+            resample_columns(part, rules, own)  # one by one, so that the message names the episode
         raise
     empty = episodes.empty
 

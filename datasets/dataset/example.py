@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tmaops.dataset.errors import Refused
+from tmaops.dataset.lerobot import statistics
 from tmaops.dataset.new_set import data_table, episode_row, info_of, write_meta
 
 NAMES = ["x", "y", "z", "qx", "qy", "qz", "qw", "gripper"]
@@ -79,8 +80,7 @@ def _table(values: np.ndarray, seconds: np.ndarray, episode: int, index: int) ->
 
 
 def _episode(values: np.ndarray, episode: int, index: int, number: int) -> dict:
-    row = episode_row(episode, len(values), index, number, TASK)
-    stats = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
-    row |= {f"stats/observation.state/{key}": value.astype(float).tolist() for key, value in stats.items()}
-    row["stats/observation.state/count"] = [len(values)]
-    return row
+    frames = np.array([len(values)])
+    found = statistics(values.T, frames, {}) | {"count": frames[:, None]}
+    stats = {f"stats/observation.state/{key}": own[0].tolist() for key, own in found.items()}
+    return episode_row(episode, len(values), index, number, TASK) | stats

@@ -1,6 +1,5 @@
 """What a caller may ask for, from arguments, from a YAML file and from the command line."""
 
-import importlib.util
 import os
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from tmaops.dataset.formats import Plan
 
 #: Options that do not go into a file of rules: the rate, and what is no property of the data set.
-NOT_SAVED = ("hz", "device", "strict", "copy")
+NOT_SAVED = ("hz", "strict", "copy")
 
 #: Options that are names with values, and how a value is read.
 PAIRS = {"modes": str, "max_gap": float, "latency": float}
@@ -64,7 +63,6 @@ class Options:
     align: bool = _flag("targets at multiples of the period")
     strict: bool = _flag("a warning is an error")
     copy: bool = _flag("copy videos, which are otherwise linked to the source's")
-    device: str = _option("cpu", "where numbers are computed; a GPU needs torch", choices=["cpu", "cuda", "auto"])
 
     def __post_init__(self) -> None:
         self.hz = str(clock.rate(self.hz))
@@ -87,7 +85,6 @@ class Options:
         if isinstance(self.topics, str):
             self.topics = [topic.strip() for topic in self.topics.split(",") if topic.strip()]
         self.start, self.end = (None if end is None else str(end) for end in (self.start, self.end))
-        self.device = _device(self.device)
 
     def episodes(self, times: np.ndarray, rows: np.ndarray, names: list[str], stream: str = ".") -> clock.Episodes:
         """N episodes of so many rows whose times (S) are in order, at their targets. Refuses what is out of order by row."""
@@ -162,16 +159,6 @@ def described(indent: int) -> str:
     """The options and their words, a line each."""
     named = [(f"{f.name} ({f.metadata.get('metavar', '')})", f.metadata["help"]) for f in fields(Options)]
     return "\n".join(f"{' ' * indent}{name.removesuffix(' ()')}: {words}" for name, words in named[1:])
-
-
-def _device(asked: str) -> str:
-    """ "cpu" or "cuda"; "auto" is "cuda" where torch finds a GPU."""
-    if asked == "cpu":
-        return asked
-    found = importlib.util.find_spec("torch") is not None and importlib.import_module("torch").cuda.is_available()
-    if asked == "cuda" and not found:
-        raise Refused("device", "cuda, and no GPU that torch finds", "torch with CUDA and a GPU, or the device cpu")
-    return "cuda" if found else "cpu"
 
 
 def options_of(hz: str | int | float, rules: str | os.PathLike | None = None, **given: Any) -> Options:

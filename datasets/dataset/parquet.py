@@ -214,7 +214,7 @@ class Resampler:
         steps = steps if order is None else steps.take(pa.array(order))
         episodes = self.options.episodes(times, counts, runs.labels)
         counted = self.counted(runs, steps, episodes)
-        made = resample_episodes(steps, episodes, self.rules, self.options.device, counted, self.schema)
+        made = resample_episodes(steps, episodes, self.rules, counted, self.schema)
         self.read, self.written = self.read + steps.num_rows, self.written + made.num_rows
         return self.layout.with_steps(rows, made)
 

@@ -130,7 +130,7 @@ class Recordings(Format):
                 count = unit.task["real"][name]
                 columns[name] = columns[name].cast(pa.list_(pa.float64(), count) if count else pa.float64())
             episode = one_episode(times, targets, where, options.snap, options.max_gap_ns(stream.topic))
-            made |= resample_columns(columns, rules, episode, options.device)
+            made |= resample_columns(columns, rules, episode)
         write_table(pa.table(made), target)
         return {"episodes": 1, "rows_read": rows, "rows_written": targets.size}
 

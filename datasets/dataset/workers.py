@@ -5,14 +5,13 @@ import math
 import multiprocessing
 import os
 import pickle
-import queue
 import signal
 import sys
 import threading
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -37,45 +36,24 @@ class Workers:
     def map(self, work: Callable[[Any], Any], tasks: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Does work(task) of all tasks in any order, and yields each task with the result, or with the Refused that it raised.
 
-        Other errors are raised here. Tasks of children that run when the caller stops are ended first. This thread does its
-        share: memory of other threads goes back to the system after each task, and comes anew.
+        Other errors are raised here. Tasks of children that run when the caller stops are ended first. This process does its
+        share; each child that is up has a task that waits.
         """
-        waiting = deque(tasks)
-        results: queue.SimpleQueue = queue.SimpleQueue()
-
-        def drain(ready: Any) -> None:
-            try:
-                ready.result()
-                while waiting:
-                    with contextlib.suppress(IndexError):  # another one took the last task
-                        task = waiting.popleft()
-                        results.put((task, self._pool.submit(_tried, work, task).result()))
-            except BrokenProcessPool:
-                mend = "fewer --workers or more memory; --resume goes on"
-                results.put((None, Lost("a worker", "a process that was killed", mend)))
-            except BaseException as error:
-                results.put((None, error))
-
-        children = self._ready if len(tasks) > 1 else []
-        lanes = [threading.Thread(name="worker", target=drain, args=(ready,)) for ready in children]
-        for lane in lanes:
-            lane.start()
-        left = len(tasks)
+        waiting, running = deque(tasks), {}
         try:
-            while left:
-                with contextlib.suppress(IndexError):
+            while waiting or running:
+                while len(waiting) > 1 and len(running) < 2 * sum(each.done() for each in self._ready):
                     task = waiting.popleft()
-                    results.put((task, _tried(work, task)))
-                while left and (not waiting or not results.empty()):
-                    task, result = results.get()
-                    if task is None:
-                        raise result
-                    left -= 1
-                    yield task, result
+                    running[self._pool.submit(tried, work, task)] = task
+                if waiting:
+                    task = waiting.popleft()
+                    yield task, tried(work, task)
+                for future in wait(running, 0 if waiting else None, FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+        except BrokenProcessPool:
+            raise Lost("a worker", "a process that was killed", "more memory, or fewer --workers (--resume)") from None
         finally:
-            waiting.clear()
-            for lane in lanes:
-                lane.join()
+            wait([future for future in running if not future.cancel()])
 
 
 @contextlib.contextmanager
@@ -102,19 +80,17 @@ def _begin(begin: Callable[[], None]) -> None:
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
-    sys.meta_path.insert(0, _WithoutPandas())
+    sys.meta_path.insert(0, types.SimpleNamespace(find_spec=_without_pandas))
     begin()
 
 
-class _WithoutPandas:
+def _without_pandas(name: str, *_: object) -> None:
     """Says that pandas is not installed. pyarrow imports it only to ask whether an array is a Series."""
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("workers do without pandas", name=name)
+    if name == "pandas":
+        raise ModuleNotFoundError("workers do without pandas", name=name)
 
 
-def _tried(work: Callable[[Any], Any], task: Any) -> Any:
+def tried(work: Callable[[Any], Any], task: Any) -> Any:
     try:
         return work(task)
     except Refused as error:

@@ -23,6 +23,7 @@ from tmaops.dataset.parquet import Layout, Resampler, decide_of_table
 from tmaops.dataset.places import is_local, place
 from tmaops.dataset.rules import Rules, jumps
 from tmaops.dataset.tables import FIRST_ROWS, Runs, known_of, runs_of
+from tmaops.dataset.workers import tried
 
 import ray
 
@@ -30,17 +31,14 @@ import ray
 def _unit_on_cluster(source: Path, options: Options, unit: Unit, out: Path) -> dict[str, Any] | Refused:
     """One unit on any node. Written whole under its own name, so that a retry after a lost node does no harm."""
     begin_worker()
-    try:
-        return run_unit(source, options, out, unit)
-    except Refused as error:
-        return error
+    return tried(lambda own: run_unit(source, options, out, own), unit)
 
 
 def run_on_cluster(
     source: Path, options: Options, units: list[Unit], out: Path
 ) -> Iterator[tuple[Unit, dict[str, Any] | Refused]]:
     """The runner of a cluster whose nodes all see input and output."""
-    task = ray.remote(max_retries=-1, num_gpus=0 if options.device == "cpu" else 1)(_unit_on_cluster)
+    task = ray.remote(max_retries=-1)(_unit_on_cluster)
     waiting = {task.remote(source, options, unit, out): unit for unit in units}
     while waiting:
         ready, _ = ray.wait(list(waiting), num_returns=1)
@@ -52,14 +50,14 @@ def resample_files(source: str | os.PathLike, out: str | os.PathLike, **options:
     """tmaops.dataset.resample() with the units on the nodes of the cluster that `ray.init` connected to.
 
     The output is the same, byte for byte. A node that is lost costs the units that it had. Takes the options of
-    tmaops.dataset.resample() but `workers` and `shard`. With device="cuda" every task has a GPU.
+    tmaops.dataset.resample() but `workers` and `shard`.
     """
     places = [where.resolve() if is_local(where) else where for where in (place(source), place(out))]
     return resample_here(*places, runner=run_on_cluster, **options)
 
 
 class _Episodes:
-    """One episode at a time; an actor, so that what it holds (a GPU's context) lives once."""
+    """One episode at a time; an actor, which makes its resampler once."""
 
     def __init__(self, options: Options, layout: Layout, rules: Rules):
         begin_worker()
@@ -81,14 +79,13 @@ def resample(
     hz: str | int | float,
     episode_column: str,
     concurrency: int | tuple[int, int] | None = None,
-    num_gpus: float = 0,
     **options: Any,
 ) -> ray.data.Dataset:
     """A Ray Dataset whose rows are samples, with every episode at first timestamp + i / hz.
 
     Rows are grouped by `episode_column` (a shuffle) and sorted by time. Options as in tmaops.dataset.resample() for tables.
     The rules are decided here, once, by the first rows of the data set; what looks wrong with them is a Python warning.
-    concurrency: actors, or (fewest, most). num_gpus: of each actor, which then resamples there; 0 stays on the CPU.
+    concurrency: actors, or (fewest, most).
     """
     asked = options_of(hz, **options | {"episode_column": episode_column, "sort": True})
     asked.check_streams([])
@@ -104,11 +101,9 @@ def resample(
     plan.check(asked)
     for text in plan.warnings:
         warnings.warn(text, stacklevel=2)
-    asked.device = "cuda" if num_gpus else "cpu"  # of the actors: this machine may have none
     return dataset.groupby(episode_column).map_groups(
         _Episodes,
         fn_constructor_args=(asked, layout, decided.rules),
         batch_format="pyarrow",
         concurrency=concurrency or 1,
-        num_gpus=num_gpus or None,
     )

@@ -145,27 +145,6 @@ def test_a_gap_beside_a_column_without_nulls_is_refused_before_anything_is_writt
     assert not (tmp_path / "out.parquet.partial").exists()
 
 
-def test_a_gpu_that_is_not_there_is_refused(source, tmp_path):
-    with pytest.raises(Refused, match="device"):
-        tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="gpu")
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    with pytest.raises(Refused, match="no GPU"):
-        tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="cuda")
-    assert tmaops.dataset.resample(source, tmp_path / "out.parquet", hz=40, device="auto", workers=1).done
-
-
-def test_a_gpu_computes_the_same_numbers(source, tmp_path, device):
-    if device != "cuda":
-        pytest.skip("no GPU")
-    for name in ("cpu", "cuda"):
-        tmaops.dataset.resample(source, tmp_path / f"{name}.parquet", hz=130, device=name, workers=2)
-    host, gpu = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("cpu", "cuda"))
-    assert host.drop_columns(["action", "observation"]).equals(gpu.drop_columns(["action", "observation"]))
-    np.testing.assert_allclose(gpu.column("action"), host.column("action"), rtol=1e-6, atol=1e-7)
-
-
 def test_depth_images_are_taken_as_they_are_behind_every_door(tmp_path):
     """Rows of more than 4,096 numbers; those of fewer are channels."""
     import h5py

@@ -1,7 +1,6 @@
 """Workers of one machine: this process and its children."""
 
 import os
-import threading
 import time
 
 import pytest
@@ -49,7 +48,6 @@ def test_every_task_is_done_once_and_refusals_are_handed_on(count):
 def test_another_error_is_raised_and_ends_the_work(count):
     with Workers(count, begin) as workers, pytest.raises(ZeroDivisionError, match="of "):
         list(workers.map(fail, list(range(10))))
-    assert not [thread for thread in threading.enumerate() if thread.name == "worker"]
 
 
 def test_children_do_a_part_of_the_work():
