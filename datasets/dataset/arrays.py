@@ -75,17 +75,12 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
             new[begin : begin + size] = values
 
 
-def as_times(values: np.ndarray, where: str) -> pa.Array:
-    """Numbers or text of an array as Arrow has times."""
-    if values.dtype.kind in TEXT:
-        flat = values.reshape(-1).tolist()
-        values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in flat]
-    else:
-        values = native(values.reshape(-1))
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise Refused(where, str(error).split("\n")[0], "numbers or ISO 8601 text") from error
+def as_times(values: np.ndarray) -> np.ndarray:
+    """Numbers or text of an array as the library takes times."""
+    if values.dtype.kind not in TEXT:
+        return native(values.reshape(-1))
+    flat = values.reshape(-1).tolist()
+    return np.array([each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in flat], str)
 
 
 #: The names of an array of times, or of two (seconds and nanoseconds), their unit, how that was found, and warnings.
@@ -94,7 +89,7 @@ Times = tuple[list[str], str | None, str, list[str]]
 
 def read_times(arrays: list[Any], unit: str | None, where: str) -> np.ndarray:
     """The times (S, nanoseconds) of such arrays."""
-    return clock.stored([pa.chunked_array([as_times(array[()], where)]) for array in arrays], unit, where)
+    return clock.stored([as_times(array[()]) for array in arrays], unit, where)
 
 
 def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None) -> Times | None:
@@ -103,16 +98,15 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None) -> 
     for name, array in arrays.items():
         if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufM":
             continue
-        if array.dtype.kind not in TEXT:
-            known[name] = native(array[:FIRST_ROWS].reshape(-1))
-        elif name == asked or reads_text(name):
-            known[name] = np.array(as_times(array[:FIRST_ROWS], name).to_pylist(), str)
+        if array.dtype.kind not in TEXT or name == asked or reads_text(name):
+            known[name] = as_times(array[:FIRST_ROWS])
     said = clock.units_said({name: arrays[name].attrs for name in known})
     if (time := find_time(known, asked, unit, said)) is None:
         return None
     name, array = time["name"], arrays[time["name"]]
     names = [name, time["second_name"]] if "second_name" in time else [name]
-    return names, *clock.unit_of(time, as_times(array[:1], name).type), time["warnings"]
+    kind = pa.string() if array.dtype.kind in TEXT else pa.from_numpy_dtype(native(array[:0]).dtype)
+    return names, *clock.unit_of(time, kind), time["warnings"]
 
 
 @dataclass
@@ -226,10 +220,10 @@ class Part:
         array, own, kind = self.arrays[path], self.clock_of(path), self.arrays[path].dtype
         targets, unit = self.targets, own.unit
         if len(own.names) > 1:
-            parts = dict(zip(own.names, np.divmod(targets, clock.NANOSECONDS["s"]), strict=True))
-            targets, unit = parts[path], "ns"
-        if kind.kind in TEXT:  # it may become longer
-            style = clock.text_style(as_times(array[:1], path)[0].as_py())
+            whole = pa.from_numpy_dtype(native(np.empty(0, kind)).dtype)
+            made = clock.parts_like(targets, [whole, whole], unit)[own.names.index(path)].to_numpy().astype(kind)
+        elif kind.kind in TEXT:  # it may become longer
+            style = clock.text_style(str(as_times(array[:1])[0]))
             text = clock.times_like(targets, pa.string(), unit, style).to_pylist()
             made = np.array(text, kind.kind if kind.kind in "SU" else kind)
         else:

@@ -20,13 +20,19 @@ ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
-    """The unit of times and how it was found, by what the library says of them. None: the type has a unit, or is ISO text."""
+    """The unit of times, or of fractions beside seconds, and how it was found, by what the library says of them. None: the
+    type has a unit, or is ISO text.
+    """
     if _has_unit(kind) or time["form"] == "iso8601":
         return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
-    said |= {"format": "with nanoseconds beside them"}
-    return time["unit"], said.get(time["unit_by"], time["unit_by"])
+    said |= {"format": "which are added"}
+    return time.get("second_unit", time["unit"]), said.get(time["unit_by"], time["unit_by"])
+
+
+def spoken(unit: str | None, second: str | None) -> str:
+    return f"s and '{second}' in {unit}" if second else unit or "its own unit"
 
 
 def units_said(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -54,24 +60,29 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.ndarray:
+def nanoseconds(column: pa.ChunkedArray | np.ndarray, unit: str | None, where: str) -> np.ndarray:
     """The timestamps of a column as int64 nanoseconds (S). Refused: nulls, NaN, infinities, times beyond 64 bits."""
+    if isinstance(column, np.ndarray):
+        return _read(column, unit, where)
     if column.null_count:
         raise Refused(where, f"{column.null_count} nulls", "a timestamp in every row")
     column = plain(column)
     kind = column.type
     if _has_unit(kind):
         values, unit = whole(column), kind.unit
-    elif pa.types.is_integer(kind):
-        values, unit = column.to_numpy(), unit or "ns"
-    elif pa.types.is_floating(kind):
-        values, unit = column.to_numpy().astype(np.float64), unit or "s"
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        values = column.to_numpy()
     elif is_text(kind) or pa.types.is_decimal(kind):
         values = np.array([str(value) for value in column.to_pylist()], str)
     else:
         raise Refused(where, f"{kind}", "numbers, Arrow timestamps or ISO 8601 text")
+    return _read(values, unit, where)
+
+
+def _read(values: np.ndarray, unit: str | None, where: str) -> np.ndarray:
     if not values.size:
         return np.zeros(0, np.int64)
+    values = values.astype(np.float64) if values.dtype.kind == "f" else values
     try:  # targets come out in the form of the times of their recording
         given = [_recording.column("time", np.zeros(1, np.int64))]
         targets = {"times": _recording.column("times", values), "times_unit": unit, "outside": "hold"}
@@ -81,15 +92,23 @@ def nanoseconds(column: pa.ChunkedArray, unit: str | None, where: str) -> np.nda
         raise Refused(f"{where}: row {row}" if row.isdigit() else where, error.got, error.needed) from error
 
 
-def stored(columns: Sequence[pa.ChunkedArray], unit: str | None, where: str) -> np.ndarray:
-    """The timestamps of a column, or of two: whole seconds and the nanoseconds beside them."""
-    times = nanoseconds(columns[0], unit, where)
+def stored(columns: Sequence[pa.ChunkedArray | np.ndarray], unit: str | None, where: str) -> np.ndarray:
+    """The timestamps of a column, or of two: whole seconds, and fractions of this unit beside them."""
+    times = nanoseconds(columns[0], "s" if columns[1:] else unit, where)
     for column in columns[1:]:
-        beside = nanoseconds(column, "ns", where)
+        beside = nanoseconds(column, unit, where)
         if beside.size and not 0 <= beside.min() <= beside.max() < NANOSECONDS["s"]:
             raise Refused(where, f"{beside.min()} to {beside.max()} ns beside seconds", "from 0 to 999,999,999 ns")
         times = times + beside
     return times
+
+
+def parts_like(targets: np.ndarray, kinds: Sequence[pa.DataType], unit: str) -> list[pa.Array]:
+    """Targets (T, nanoseconds) as whole seconds and fractions of this unit, rounded once."""
+    seconds, beside = np.divmod((targets + NANOSECONDS[unit] // 2) // NANOSECONDS[unit] * NANOSECONDS[unit], 10**9)
+    return [
+        times_like(part, kind, "ns") for part, kind in zip((seconds, beside // NANOSECONDS[unit]), kinds, strict=True)
+    ]
 
 
 def text_style(text: str) -> str:

@@ -115,7 +115,7 @@ class Demonstration(Part):
         stored = read_times([datasets[name] for name in names], unit, where)
         counts = np.array([stored.size])
         times, order = options.in_order(stored, counts, path or ".", unit)
-        said = f"time of {of}: dataset '{names[0]}' in {unit or 'its own unit'} ({how})"
+        said = f"time of {of}: dataset '{names[0]}' in {clock.spoken(unit, names[-1] if names[1:] else None)} ({how})"
         rows = np.arange(times.size) if order is None else order
         names = [f"{path}/{name}" if path else name for name in names]
         return Clock(path, times, counts, rows, times.size, names, unit, said, warnings)

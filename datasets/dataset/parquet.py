@@ -32,7 +32,7 @@ class Layout:
     time: str | None = None  # None: counted at input_hz
     unit: str | None = None
     episode: str | None = None
-    nanos: str | None = None  # of times in whole seconds: the column with their nanoseconds
+    nanos: str | None = None  # of times in whole seconds: the column with fractions of them, of this unit
     first_flags: str | None = None  # without an episode column: true in the first row of each
     lists: tuple[str, ...] = ()  # a row per episode: the columns that hold its steps
     input_hz: str | None = None
@@ -173,7 +173,7 @@ def decide_of_table(
     column = clock.plain(flat(first).column(layout.time).drop_null())
     layout.unit, how = clock.unit_of(decided.time, column.type)
     layout.style = clock.text_style(column[0].as_py()) if clock.is_text(column.type) and len(column) else "T"
-    return decided, f"time: column '{layout.time}' in {layout.unit or 'its own unit'} ({how})"
+    return decided, f"time: column '{layout.time}' in {clock.spoken(layout.unit, layout.nanos)} ({how})"
 
 
 def episodes_of(file: pq.ParquetFile, path: Path, name: str, layout: Layout) -> Runs:
@@ -227,9 +227,7 @@ class Resampler:
         layout, columns, targets = self.layout, {}, episodes.targets
         kinds = {name: tables.leaf(steps, name).type for name in (layout.time, layout.nanos) if name}
         if layout.nanos:
-            second = clock.NANOSECONDS["s"]
-            columns[layout.nanos] = clock.times_like(targets % second, kinds[layout.nanos], "ns")
-            columns[layout.time] = clock.times_like(targets // second, kinds[layout.time], "ns")
+            columns |= zip(kinds, clock.parts_like(targets, [*kinds.values()], layout.unit), strict=True)
         elif layout.time:
             columns[layout.time] = clock.times_like(targets, kinds[layout.time], layout.unit, layout.style)
         if layout.episode:
@@ -342,7 +340,8 @@ class ParquetTables(Format):
         resampler = self.resampler(source, options, unit)
         runs = Runs(unit.episodes, **tables.unpacked(unit.task["runs"]))
         layout = resampler.layout
-        says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if layout.unit and not layout.fps else {}
+        stated = layout.unit and not layout.fps and not layout.nanos
+        says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if stated else {}
         tables.map_runs(path, target, runs, resampler, resampler.columns, says)
         facts = {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}
         return facts | resampler.facts()

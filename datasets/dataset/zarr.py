@@ -152,7 +152,7 @@ class Store:
         asked = (self.options.time_column or "").removeprefix("data/") or None
         if (time := times_among(own, asked, self.options.time_unit)) is not None:
             names, unit, how, warnings = time
-            said = f"time: array 'data/{names[0]}' in {unit or 'its own unit'} ({how})"
+            said = f"time: array 'data/{names[0]}' in {clock.spoken(unit, names[-1] if names[1:] else None)} ({how})"
             return {"names": [f"data/{name}" for name in names], "unit": unit, "said": said, "warnings": warnings}
         if (rate := rate_of(self.options, map(self.attributes, ("data", "")))) is None:
             raise Refused(str(self.place), "no times", "--input-hz, the rate of its rows, or --time NAME")

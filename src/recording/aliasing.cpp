@@ -1,7 +1,6 @@
 // How much of a column is faster than the targets can hold.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "core/display.hpp"
 #include "ops/resample/options.hpp"
@@ -77,33 +76,7 @@ std::vector<ChannelReference> sampled_channels(const ModePlan& plan) {
   return channels;
 }
 
-/// Whether a channel of the samples of blocks can have as much above half the rate of the targets as is worth a
-/// warning. The difference from a sample to the mean of its neighbours has (1 - cos(pi f / f_max))^2 of the energy at
-/// f, so that little of it tells slow changes from fast ones for a small part of the work.
-bool may_be_fast(const std::vector<double>& source, const std::vector<std::int64_t>& rows, std::size_t width,
-                 double targets_per_sample) {
-  constexpr double kSafety = 4;  // samples are not at one distance, and the filter is not steep
-  const double passed = 1 - std::cos(std::numbers::pi * std::min(1.0, targets_per_sample));
-  for (std::size_t k = 0; k < width; ++k) {
-    double bend = 0, sum = 0, square = 0, count = 0;
-    for (std::size_t b = 0; b + 1 < rows.size(); ++b)
-      for (auto row = static_cast<std::size_t>(rows[b]) + 1; row + 1 < static_cast<std::size_t>(rows[b + 1]); ++row) {
-        const double value = source[row * width + k];
-        const double rest = value - (source[(row - 1) * width + k] + source[(row + 1) * width + k]) / 2;
-        if (!std::isfinite(rest)) continue;
-        bend += rest * rest;
-        sum += value;
-        square += value * value;
-        ++count;
-      }
-    const double changes = square - sum * sum / std::max(count, 1.0);
-    if (kSafety * bend > kLeastShare * passed * passed * changes) return true;
-  }
-  return false;
-}
-
-/// What the inner targets of the blocks have of each channel; nothing where no channel is fast. The blocks are the
-/// episodes of one call.
+/// What the inner targets of the blocks have of each channel. The blocks are the episodes of one call.
 std::vector<Energy> measure(const Recording& recording, const ResampleTargets& targets,
                             const std::vector<ChannelReference>& channels, Duplicates duplicates,
                             const std::vector<Block>& blocks) {
@@ -124,9 +97,6 @@ std::vector<Energy> measure(const Recording& recording, const ResampleTargets& t
       load_f64(column.data, blocks[b].first_row * column.width() + channels[k].channel, column.width(), blocks[b].rows,
                source.data() + rows[b] * width + static_cast<std::int64_t>(k), width);
     }
-  if (!may_be_fast(source, rows, channels.size(),
-                   static_cast<double>(wanted.size()) / static_cast<double>(times.size())))
-    return std::vector<Energy>(channels.size());
   const auto resampled = [&](Interpolation mode) {
     std::vector<double> made(wanted.size() * channels.size());
     ResampleOptions options{.interpolation = mode, .duplicates = duplicates};

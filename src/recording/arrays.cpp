@@ -1,6 +1,7 @@
 #include "recording/arrays.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "core/display.hpp"
@@ -89,6 +90,59 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
 
 }  // namespace
 
+std::optional<std::pair<std::int64_t, std::int64_t>> whole_range(const Array& array) {
+  std::pair range{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    const auto value = array.type.kind == ElementKind::integer ? element_i64(array, i) : std::nullopt;
+    if (!value) return {};
+    range = {std::min(range.first, *value), std::max(range.second, *value)};
+  }
+  return range;
+}
+
+bool fits_pair(const Recording& recording) {
+  return recording.time.form == TimeForm::pair && whole_times(recording.times, recording.time.second_unit);
+}
+
+ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
+                             const WholeRange& range, std::optional<std::size_t> dates) {
+  if (const auto chosen = choose_times(recording, names, options, range)) return *chosen;
+  if (dates) {
+    recording.time.name = names[*dates];
+    recording.time.choice = TimeChoice::only_dates;
+    return {*dates, {}};
+  }
+  if (options.only_times && names.size() == 1 && options.name.empty()) {
+    recording.time.name = names[0];
+    recording.time.choice = TimeChoice::only_array;
+    return {};
+  }
+  const std::string there = joined(names, ", ", display_text);
+  fail(ErrorCode::array_missing, recording.where,
+       !options.name.empty() ? "no array '" + display_text(options.name) + "'"
+       : there.empty()       ? "no arrays"
+                             : "arrays " + there,
+       !options.name.empty() ? (there.empty() ? "an archive with arrays" : "one of: " + there)
+                             : "an array named timestamp, timestamps, time, times, t or stamps",
+       "Name the array of times with " + options.option + ".");
+}
+
+std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& fractions,
+                                     const std::string& where) {
+  for (const Array* array : {&seconds, &fractions})
+    if (array->shape.size() != 1 || array->type.kind != ElementKind::integer || array->size() != seconds.size())
+      fail(ErrorCode::shape_mismatch, where, seconds.text() + " and " + fractions.text(),
+           "whole seconds and whole fractions of a second, each of shape (rows,)");
+  recording.time.unit_source = UnitSource::format;
+  recording.time.integer = true;
+  std::vector<std::int64_t> times;
+  for (std::int64_t row = 0; row < seconds.size(); ++row)
+    times.push_back(join_pair(recording, row,
+                              element_i64(seconds, row).value_or(std::numeric_limits<std::int64_t>::max()),
+                              element_i64(fractions, row).value_or(-1)));
+  return times;
+}
+
 std::optional<std::size_t> find_offsets(const std::vector<std::string>& names, const std::string& wanted,
                                         std::string_view where) {
   const std::vector<std::string> usual{"offsets", "episode_offsets"};
@@ -128,8 +182,9 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
   std::vector<std::string> flat = names;  // without the names of arrays whose shape no times have
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (arrays[i].data.shape.empty() || arrays[i].data.size() != arrays[i].data.shape[0]) flat[i].clear();
-  const auto usual = choose_times(recording, flat, options);
-  const ChosenTimes chosen = usual ? *usual : find_array_times(recording, names, options, dates);
+  const auto range = [&](std::size_t i) { return whole_range(arrays[i].data); };
+  const auto usual = choose_times(recording, flat, options, range);
+  const ChosenTimes chosen = usual ? *usual : find_array_times(recording, names, options, range, dates);
   const auto place = [&](std::size_t i) { return recording.where + ": array '" + display_text(names[i]) + "'"; };
   if (const Column& times = arrays[chosen.index]; times.data.type.kind == ElementKind::row && times.missing > 0)
     fail(ErrorCode::times_not_finite, place(chosen.index),
@@ -169,20 +224,20 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
 std::vector<Column> time_arrays(const Recording& recording, std::optional<TimeUnit> unit, bool decimal) {
   const TimeColumn& time = recording.time;
   std::vector<Column> made;
-  if (unit || time.form == TimeForm::number) {
+  if (unit || time.form == TimeForm::number || (time.form == TimeForm::pair && !fits_pair(recording))) {
     made.push_back(number_times(recording, unit, decimal));
   } else if (time.form == TimeForm::iso8601 && !decimal) {
     made.push_back({time.name, iso_array(recording)});
   } else if (time.form != TimeForm::pair) {
     made.push_back({time.name, datetime_array(recording)});
   } else {
-    std::vector<std::int64_t> seconds, nanoseconds;
+    std::vector<std::int64_t> seconds, fractions;
     for (const std::int64_t time_of_row : recording.times) {
       seconds.push_back(split_seconds(time_of_row).seconds);
-      nanoseconds.push_back(split_seconds(time_of_row).nanoseconds);
+      fractions.push_back(split_seconds(time_of_row).nanoseconds / nanoseconds_of(time.second_unit));
     }
     made.push_back({time.name, make_array(seconds, {recording.rows()})});
-    made.push_back({time.second_name, make_array(nanoseconds, {recording.rows()})});
+    made.push_back({time.second_name, make_array(fractions, {recording.rows()})});
   }
   made.front().source = time.source;
   return made;

@@ -74,11 +74,11 @@ struct ComponentName {
 };
 
 std::optional<ComponentName> take_apart(std::string_view name) {
-  std::string text = lower_case(name_without_unit(name));
+  std::string text = name_without_unit(name);  // whose stem keeps its case, which parts words: motionQuaternionX
   if (text.size() > 2 && text.back() == ']' && text[text.size() - 3] == '[')  // the number of an element: q[3]
     text = text.substr(0, text.size() - 3) + "_" + text[text.size() - 2];
   if (text.empty()) return {};
-  const char last = text.back();
+  const char last = lower_case(text.substr(text.size() - 1))[0];
   text.pop_back();
   if (last != 'x' && last != 'y' && last != 'z' && last != 'w' && !is_digit(last)) return {};
   if (is_digit(last) && !text.empty() && is_digit(text.back())) return {};
@@ -282,11 +282,16 @@ bool named_reward(std::string_view name) {
 }
 
 bool named_flag(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kFlags{"done",       "dones",     "terminal", "terminals",
-                                                          "terminated", "truncated", "success",  "successes"};
   const std::vector<std::string> words = words_of(name_without_unit(name));
-  if (words.empty()) return false;
-  return is_step(words, "last") || std::ranges::find(kFlags, words.back()) != kFlags.end();
+  return named_end(name) ||
+         (!words.empty() && (words.back() == "done" || words.back() == "success" || words.back() == "successes"));
+}
+
+bool named_end(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kEnds{"dones",     "terminal", "terminals",    "terminated",
+                                                         "truncated", "timeouts", "terminations", "truncations"};
+  const std::vector<std::string> words = words_of(name_without_unit(name));
+  return !words.empty() && (is_step(words, "last") || std::ranges::find(kEnds, words.back()) != kEnds.end());
 }
 
 bool named_first(std::string_view name) { return is_step(words_of(name_without_unit(name)), "first"); }

@@ -79,6 +79,8 @@ struct AngleRule {
 bool named_reward(std::string_view name);
 /// True for flags of what happened by their names: done, terminated, truncated, success, is_last, next.done.
 bool named_flag(std::string_view name);
+/// True for those that end an episode, and not for done, which may be of a part of it.
+bool named_end(std::string_view name);
 /// True for the flag of a first step by its name: is_first, steps.is_first.
 bool named_first(std::string_view name);
 /// True for actions by their names: action, actions, action.arm.

@@ -41,7 +41,7 @@ struct Column {
 /// The form of the times.
 enum class TimeForm : std::uint8_t {
   number,      // of one unit
-  pair,        // whole seconds and whole nanoseconds, in two columns or arrays
+  pair,        // whole seconds and whole fractions of a second, in two columns or arrays
   iso8601,     // 2024-05-01T12:00:00.5Z
   datetime64,  // an array of numpy's type of that name
 };
@@ -79,12 +79,13 @@ struct TimeColumn {
   TimeForm form = TimeForm::number;
   TimeChoice choice = TimeChoice::position;
   UnitSource unit_source = UnitSource::usual;
-  std::string unit_doubt{};         // why the unit may be another one; else empty
-  bool coarse = false;              // floating-point numbers of fewer than 64 bits
-  std::string second_name{};        // of a pair: the column or array of nanoseconds
-  std::size_t second_position = 0;  // of a pair
-  IsoStyle iso{};                   // of ISO 8601
-  std::size_t source = 0;           // among the arrays that the caller gave
+  std::string unit_doubt{};                      // why the unit may be another one; else empty
+  bool coarse = false;                           // floating-point numbers of fewer than 64 bits
+  std::string second_name{};                     // of a pair: the column or array of fractions of a second
+  TimeUnit second_unit = TimeUnit::nanoseconds;  // of these
+  std::size_t second_position = 0;               // of a pair
+  IsoStyle iso{};                                // of ISO 8601
+  std::size_t source = 0;                        // among the arrays that the caller gave
 };
 
 struct Recording {

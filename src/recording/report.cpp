@@ -4,6 +4,7 @@
 
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
+#include "core/spelling.hpp"
 #include "core/utf8.hpp"
 #include "recording/run.hpp"
 
@@ -73,7 +74,8 @@ std::string TimeSummary::text(std::string_view name_option, std::string_view uni
   const std::string of(kind), name = "'" + display_text(column.name) + "'";
   std::string text = of + " " + name + " in " + std::string(to_string(column.unit));
   if (column.form == TimeForm::pair)
-    text = of + "s " + name + " and '" + display_text(column.second_name) + "' in s and ns";
+    text = of + "s " + name + " and '" + display_text(column.second_name) + "' in s and " +
+           std::string(to_string(column.second_unit));
   if (column.form == TimeForm::iso8601) text = of + " " + name + " in ISO 8601";
   if (column.form == TimeForm::datetime64) text = of + " " + name + " of datetime64";
   const int digits = digits_needed({first, last}, TimeUnit::seconds);
@@ -87,134 +89,97 @@ std::string TimeSummary::text(std::string_view name_option, std::string_view uni
 
 namespace {
 
-/// JSON text, value by value.
-class JsonText {
- public:
-  JsonText& key(std::string_view name) {
-    separate();
-    quote(name);
-    text_ += ": ";
-    after_key_ = true;
-    return *this;
-  }
-  void value(std::string_view text) {
-    separate();
-    quote(text);
-  }
-  void value(std::int64_t number) {
-    separate();
-    text_ += std::to_string(number);
-  }
-  void open(char bracket) {
-    separate();
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  std::string take() { return std::move(text_); }
+/// A value as JSON text.
+struct Json {
+  std::string text;
 
- private:
-  void separate() {
-    if (!first_ && !after_key_) text_ += ", ";
-    first_ = after_key_ = false;
-  }
+  Json(std::int64_t number) : text(std::to_string(number)) {}
+  Json(const std::string& words) : Json(std::string_view(words)) {}
   /// Names of columns are bytes of a file: what is not UTF-8 becomes U+FFFD.
-  void quote(std::string_view text) {
+  Json(std::string_view words) : text("\"") {
     static constexpr char kDigits[] = "0123456789abcdef";
-    text_ += '"';
-    for (const char c : repaired_utf8(text)) {
+    for (const char c : repaired_utf8(words)) {
       if (c == '"' || c == '\\') {
-        text_ += {'\\', c};
+        text += {'\\', c};
       } else if (static_cast<unsigned char>(c) < 0x20) {
-        text_ += std::string("\\u00") + kDigits[c >> 4] + kDigits[c & 15];
+        text += std::string("\\u00") + kDigits[c >> 4] + kDigits[c & 15];
       } else {
-        text_ += c;
+        text += c;
       }
     }
-    text_ += '"';
+    text += '"';
   }
-
-  std::string text_;
-  bool first_ = true, after_key_ = false;
 };
+using Members = std::vector<std::pair<std::string_view, Json>>;
 
-void add_notes(JsonText& json, std::string_view key, const std::vector<Note>& notes) {
-  json.key(key).open('[');
-  for (const Note& note : notes) {
-    json.open('{');
-    json.key("id").value(note.id);
-    json.key("text").value(note.text);
-    json.close('}');
-  }
-  json.close(']');
+Json raw(std::string text) {
+  Json made(0);
+  made.text = std::move(text);
+  return made;
 }
 
-void add_time(JsonText& json, const TimeSummary& time) {
+Json object(const Members& members) {
+  return raw("{" +
+             joined(members, ", ", [](const auto& each) { return Json(each.first).text + ": " + each.second.text; }) +
+             "}");
+}
+
+template <class Values, class Make>
+Json list(const Values& values, const Make& make) {
+  return raw("[" + joined(values, ", ", [&](const auto& each) { return make(each).text; }) + "]");
+}
+
+Json source_of(std::size_t column) { return column == Column::kMade ? -1 : static_cast<std::int64_t>(column); }
+
+Json json_of(const std::vector<Note>& notes) {
+  return list(notes, [](const Note& note) { return object({{"id", note.id}, {"text", note.text}}); });
+}
+
+Json json_of(const TimeSummary& time) {
   static constexpr std::string_view kForms[] = {"number", "pair", "iso8601", "datetime64"};
-  json.key("time").open('{');
-  json.key("name").value(time.column.name);
-  if (time.column.form == TimeForm::pair) json.key("second_name").value(time.column.second_name);
-  json.key("index").value(static_cast<std::int64_t>(time.column.source));
-  json.key("form").value(enum_name(kForms, time.column.form));
-  json.key("unit").value(to_string(time.column.unit));
-  json.key("chosen_by").value(to_string(time.column.choice));
-  json.key("unit_by").value(to_string(time.column.unit_source));
-  json.key("first_ns").value(time.first);
-  json.key("last_ns").value(time.last);
-  json.key("median_step_ns").value(time.median_step);
-  json.close('}');
+  const TimeColumn& column = time.column;
+  Members members{{"name", column.name},
+                  {"index", static_cast<std::int64_t>(column.source)},
+                  {"form", enum_name(kForms, column.form)},
+                  {"unit", to_string(column.unit)},
+                  {"chosen_by", to_string(column.choice)},
+                  {"unit_by", to_string(column.unit_source)},
+                  {"first_ns", time.first},
+                  {"last_ns", time.last},
+                  {"median_step_ns", time.median_step}};
+  if (column.form == TimeForm::pair)
+    members.insert(members.end(),
+                   {{"second_name", column.second_name}, {"second_unit", to_string(column.second_unit)}});
+  return object(members);
 }
 
-void add_plan(JsonText& json, const ModePlan& plan) {
-  json.key("columns").open('[');
-  for (const ModePart& part : plan.parts) {
-    json.open('{');
-    json.key("name").value(part.name);
-    json.key("mode").value(part.mode);
-    json.key("reason").value(part.reason);
-    json.key("index").value(part.source == Column::kMade ? -1 : static_cast<std::int64_t>(part.source));
-    json.key("first").value(part.first);
-    json.key("count").value(part.count);
-    json.close('}');
-  }
-  json.close(']');
-  json.key("quaternions").open('[');
-  for (const auto& [names, order] : plan.quaternions) {
-    json.open('{');
-    json.key("columns").value(names);
-    json.key("order").value(order);
-    json.close('}');
-  }
-  json.close(']');
-  json.key("slerp").open('[');
-  for (const std::vector<ChannelReference>& four : plan.slerp) {
-    json.open('[');
-    for (const ChannelReference& channel : four) {
-      json.open('[');
-      json.value(channel.column == Column::kMade ? -1 : static_cast<std::int64_t>(channel.column));
-      json.value(channel.channel);
-      json.close(']');
-    }
-    json.close(']');
-  }
-  json.close(']');
+/// The plan, notes and warnings, behind what else is said.
+std::string json_with(Members members, const Rules& rules, const std::vector<Note>& warnings) {
+  const auto channel = [](const ChannelReference& each) {
+    return raw("[" + source_of(each.column).text + ", " + std::to_string(each.channel) + "]");
+  };
+  const auto part = [](const ModePart& each) {
+    return object({{"name", each.name},
+                   {"mode", each.mode},
+                   {"reason", each.reason},
+                   {"index", source_of(each.source)},
+                   {"first", each.first},
+                   {"count", each.count}});
+  };
+  const auto quaternion = [](const auto& each) { return object({{"columns", each.first}, {"order", each.second}}); };
+  members.insert(members.end(),
+                 {{"columns", list(rules.plan.parts, part)},
+                  {"quaternions", list(rules.plan.quaternions, quaternion)},
+                  {"slerp", list(rules.plan.slerp, [&](const auto& four) { return list(four, channel); })},
+                  {"notes", json_of(rules.notes())},
+                  {"warnings", json_of(warnings)}});
+  return object(members).text;
 }
 
 }  // namespace
 
 std::string Rules::json(const std::vector<Note>& warnings) const {
-  JsonText json;
-  json.open('{');
-  json.key("schema").value(1);
-  add_time(json, time);
-  add_plan(json, plan);
-  add_notes(json, "notes", notes());
-  add_notes(json, "warnings", warnings);
-  json.close('}');
-  return json.take();
+  return json_with({{"schema", 1}, {"time", json_of(time)}}, *this, warnings);
 }
 
 std::vector<Note> Rules::notes() const {
@@ -228,36 +193,22 @@ std::vector<Note> Rules::notes() const {
 }
 
 std::string Run::json(const std::vector<Note>& warnings) const {
-  JsonText json;
-  json.open('{');
-  json.key("schema").value(1);
-  json.key("samples").value(rules.input.rows);
-  json.key("episodes").value(static_cast<std::int64_t>(selection.offsets.size()) - 1);
-  json.key("targets").value(static_cast<std::int64_t>(targets.times.size()));
-  json.key("rows").value(static_cast<std::int64_t>(selection.kept.size()));
-  add_time(json, rules.time);
-  json.key("outside").open('{');
-  json.key("policy").value(policies.outside);
-  json.key("targets").value(selection.outside);
-  json.close('}');
-  json.key("gaps").open('{');
-  json.key("max_gap_ns").value(policies.max_gap);
-  json.key("count").value(steps.wider_than_gap);
-  json.key("targets").value(selection.in_gaps - table.masked);
-  json.close('}');
-  json.key("missing").open('{');
-  json.key("samples").value(rules.input.missing.count);
-  json.key("targets").value(table.masked);
-  json.close('}');
-  json.key("snapped").value(targets.snapped);
-  json.key("longest_step_ns").value(steps.longest);
-  json.key("equal_stamps").value(steps.zero);
-  json.key("variant").value(table.variant);
-  add_plan(json, rules.plan);
-  add_notes(json, "notes", rules.notes());
-  add_notes(json, "warnings", warnings);
-  json.close('}');
-  return json.take();
+  return json_with({{"schema", 1},
+                    {"samples", rules.input.rows},
+                    {"episodes", std::ssize(selection.offsets) - 1},
+                    {"targets", std::ssize(targets.times)},
+                    {"rows", std::ssize(selection.kept)},
+                    {"time", json_of(rules.time)},
+                    {"outside", object({{"policy", policies.outside}, {"targets", selection.outside}})},
+                    {"gaps", object({{"max_gap_ns", policies.max_gap},
+                                     {"count", steps.wider_than_gap},
+                                     {"targets", selection.in_gaps - table.masked}})},
+                    {"missing", object({{"samples", rules.input.missing.count}, {"targets", table.masked}})},
+                    {"snapped", targets.snapped},
+                    {"longest_step_ns", steps.longest},
+                    {"equal_stamps", steps.zero},
+                    {"variant", table.variant}},
+                   rules, warnings);
 }
 
 }  // namespace tmaops::recording

@@ -15,18 +15,19 @@ namespace {
 constexpr std::string_view kUsual =
     "timestamp,timestamps,time,times,t,stamp,stamps,ts,time_stamp,time_stamps,header.stamp,header_stamp,"
     "header/stamp,field.header.stamp,%time,__time,rosbagtimestamp,datetime,date_time,utc,utc_time,"
-    "unix_time,unixtime,unix_timestamp,elapsed,elapsed_time,time_elapsed,seconds,secs,sec,"
+    "utime,unix_time,unixtime,unix_timestamp,elapsed,elapsed_time,time_elapsed,seconds,secs,sec,"
     "seconds_elapsed,elapsed_seconds,epoch,monotonic,tick,ticks,gps_time,gpstime,gps_seconds,gps_second,gpsseconds,"
     "gpssecond,gps_tow,gps_sow,tow,itow,sow,time_of_week,seconds_of_week,gps_seconds_of_week";
 
 struct UnitWords {
   TimeUnit unit;
-  std::array<std::string_view, 5> words;  // the first is the unit's own name
+  std::array<std::string_view, 7> words;  // the first is the unit's own name
 };
-constexpr std::array<UnitWords, 4> kUnits{{{TimeUnit::nanoseconds, {"ns", "nsec", "nsecs", "nanoseconds", "nanos"}},
-                                           {TimeUnit::microseconds, {"us", "usec", "microseconds"}},
-                                           {TimeUnit::milliseconds, {"ms", "msec", "milliseconds", "millis"}},
-                                           {TimeUnit::seconds, {"s", "sec", "secs", "seconds"}}}};
+constexpr std::array<UnitWords, 4> kUnits{
+    {{TimeUnit::nanoseconds, {"ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds", "nanos"}},
+     {TimeUnit::microseconds, {"us", "usec", "usecs", "microseconds", "micros", "\xc2\xb5s", "\xce\xbcs"}},
+     {TimeUnit::milliseconds, {"ms", "msec", "msecs", "milliseconds", "millis"}},
+     {TimeUnit::seconds, {"s", "sec", "secs", "seconds"}}}};
 
 /// The place of a stated unit in a name.
 struct Stated {
@@ -71,10 +72,6 @@ std::string bare(std::string_view name) {
   return lower_case(text);
 }
 
-// The endings of the two names of a pair, which begin alike.
-constexpr std::array<std::string_view, 3> kSeconds{"secs", "sec", "seconds"};
-constexpr std::array<std::string_view, 6> kNanoseconds{"nsecs", "nsec", "nanosec", "nanosecs", "nanoseconds", "nanos"};
-
 }  // namespace
 
 std::optional<TimeUnit> unit_in_name(std::string_view name) {
@@ -104,9 +101,15 @@ std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) 
   for (const std::string& name : names) bare_names.push_back(bare(name));
   std::vector<std::size_t> found;
   static const std::vector<std::string> kNames = split_list(kUsual);
-  for (const std::string& usual : kNames)
+  for (const std::string& usual : kNames) {
+    const auto first = std::ssize(found);
     for (std::size_t i = 0; i < names.size(); ++i)
       if (bare_names[i] == usual) found.push_back(i);
+    std::stable_sort(found.begin() + first, found.end(), [&](std::size_t a, std::size_t b) {
+      const auto one = stated_unit(names[a]), other = stated_unit(names[b]);
+      return (one ? one->unit : TimeUnit::seconds) < (other ? other->unit : TimeUnit::seconds);
+    });
+  }
   return found;
 }
 
@@ -142,20 +145,21 @@ std::vector<std::size_t> names_like_times(const std::vector<std::string>& names)
 std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names) {
   std::vector<TimePair> found;
   for (std::size_t i = 0; i < names.size(); ++i)
-    for (const std::string_view seconds : kSeconds) {
+    for (const std::string_view seconds : kUnits.back().words) {
       const std::string lower = lower_case(names[i]);
-      if (!lower.ends_with(seconds)) continue;
+      if (seconds.empty() || !lower.ends_with(seconds)) continue;
       const std::string start = lower.substr(0, lower.size() - seconds.size());
       // The ending is the whole name or a whole word of it: "nsecs" does not end in the word "secs".
       const bool word = start.empty() || std::string_view("._/ ").find(start.back()) != std::string_view::npos;
       if (!word && !std::isupper(names[i][start.size()])) continue;  // stampSec, stampNanosec
-      const auto other = std::ranges::find_if(names, [&](const std::string& name) {
-        const std::string whole = lower_case(name);
-        return whole.starts_with(start) && std::ranges::count(kNanoseconds, whole.substr(start.size())) != 0;
-      });
-      if (other == names.end()) continue;
-      found.push_back({i, static_cast<std::size_t>(other - names.begin())});
-      break;
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        const std::string other = lower_case(names[k]);
+        const auto unit =
+            other.starts_with(start) ? unit_of_word(std::string_view(other).substr(start.size())) : std::nullopt;
+        if (unit && *unit != TimeUnit::seconds)
+          found.push_back(
+              {i, k, *unit, seconds.size() > 1 && *unit == TimeUnit::nanoseconds && !other.ends_with("ns")});
+      }
     }
   return found;
 }

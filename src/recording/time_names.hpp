@@ -18,7 +18,8 @@ std::optional<TimeUnit> unit_in_name(std::string_view name);
 /// The name with another unit instead of the one it states, or without a unit.
 std::string name_with_unit(const std::string& name, std::optional<TimeUnit> unit);
 
-/// Indices of the usual names of times, in any case and with any unit behind them. The most usual name comes first.
+/// Indices of the usual names of times, in any case and with any unit behind them. The most usual name comes first, and
+/// of one name in several units the one in seconds.
 std::vector<std::size_t> find_time_names(const std::vector<std::string>& names);
 /// The same for the last parts of names with dots or slashes that have "time" or "stamp": steps.timestamp,
 /// /odom/header/stamp.
@@ -28,10 +29,13 @@ bool counts_rows(std::string_view name);
 /// Other names that contain time, stamp, clock or date.
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names);
 
-/// Whole seconds and nanoseconds as ROS has them: header.stamp.secs and header.stamp.nsecs, sec and nanosec.
+/// Whole seconds and their whole fractions: header.stamp.secs and header.stamp.nsecs, sec and nanosec as ROS has them,
+/// tv_sec and tv_usec.
 struct TimePair {
   std::size_t seconds = 0;
-  std::size_t nanoseconds = 0;
+  std::size_t fraction = 0;
+  TimeUnit unit = TimeUnit::nanoseconds;  // of the fraction
+  bool certain = true;  // by the names; those of timestamp_s and timestamp_ns may have all of the time each
 };
 std::vector<TimePair> find_time_pairs(const std::vector<std::string>& names);
 

@@ -266,23 +266,30 @@ FoundUnit find_unit(std::span<const double> times, bool whole) {
   return found;
 }
 
-TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit) {
+TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit, bool whole) {
   const auto number = [&](std::int64_t row) {
     return std::optional(static_cast<double>(nanoseconds[static_cast<std::size_t>(row)]) * 1e-9 / seconds_of(unit));
   };
-  return find_unit(some_numbers(static_cast<std::int64_t>(nanoseconds.size()), number), true).unit;
+  return find_unit(some_numbers(static_cast<std::int64_t>(nanoseconds.size()), number), whole).unit;
 }
 
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
-                                        const TimeOptions& options) {
-  const std::vector<TimePair> pairs = find_time_pairs(names);
+                                        const TimeOptions& options, const WholeRange& range) {
+  std::vector<TimePair> pairs = find_time_pairs(names);
+  std::erase_if(pairs, [&](const TimePair& pair) {
+    if (pair.certain) return false;
+    const auto fractions = range(pair.fraction);
+    return !fractions || fractions->first < 0 || fractions->second >= kSecond / nanoseconds_of(pair.unit) ||
+           !range(pair.seconds);
+  });
   TimeColumn& time = recording.time;
   const auto take = [&](std::size_t index, TimeChoice choice) {
     ChosenTimes chosen{index, {}};
     if (const auto pair = std::ranges::find(pairs, index, &TimePair::seconds); pair != pairs.end()) {
-      chosen.second = pair->nanoseconds;
+      chosen.second = pair->fraction;
       time.form = TimeForm::pair;
-      time.second_name = names[pair->nanoseconds];
+      time.second_name = names[pair->fraction];
+      time.second_unit = pair->unit;
     }
     time.name = names[index];
     time.choice = choice;
@@ -301,7 +308,17 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
   std::vector<std::size_t> usual = find_time_names(names);
   if (usual.empty() && pairs.empty()) usual = find_time_fields(names);
   if (usual.empty() && pairs.empty()) return {};
-  const ChosenTimes chosen = take(usual.empty() ? pairs[0].seconds : usual[0], TimeChoice::known_name);
+  std::size_t first = usual.empty() ? pairs[0].seconds : usual[0];
+  if (const auto pair = std::ranges::find(pairs, first, &TimePair::fraction); pair != pairs.end())
+    first = pair->seconds;
+  const bool is_pair = std::ranges::find(pairs, first, &TimePair::seconds) != pairs.end();
+  // Whole seconds beside the same times in a finer unit: timestamp_s and timestamp_ns.
+  for (const std::size_t other : usual)
+    if (const auto one = unit_in_name(names[first]), two = unit_in_name(names[other]);
+        !is_pair && one && two && *two > *one && range(first) &&
+        name_with_unit(names[first], {}) == name_with_unit(names[other], {}))
+      first = other;
+  const ChosenTimes chosen = take(first, TimeChoice::known_name);
   std::vector<std::size_t> others(usual);
   for (const TimePair& pair : pairs)
     if (std::ranges::find(usual, pair.seconds) == usual.end()) others.push_back(pair.seconds);
@@ -330,11 +347,14 @@ void warn_of_times(Recording& recording, const TimeOptions& options) {
                                                      " does not apply to the ISO 8601 times of " + name});
 }
 
-std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds) {
-  const std::string got = std::to_string(seconds) + " s and " + std::to_string(nanoseconds) + " ns";
-  if (nanoseconds < 0 || nanoseconds >= kSecond)
-    fail(ErrorCode::bad_text, recording.place(row), got, "from 0 to 999,999,999 nanoseconds beside whole seconds");
-  const __int128 sum = static_cast<__int128>(seconds) * kSecond + nanoseconds;
+std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t fraction) {
+  const std::int64_t scale = nanoseconds_of(recording.time.second_unit);
+  const std::string unit(to_string(recording.time.second_unit));
+  const std::string got = std::to_string(seconds) + " s and " + std::to_string(fraction) + " " + unit;
+  if (fraction < 0 || fraction >= kSecond / scale)
+    fail(ErrorCode::bad_text, recording.place(row), got,
+         "from 0 to " + std::to_string(kSecond / scale - 1) + " " + unit + " beside whole seconds");
+  const __int128 sum = static_cast<__int128>(seconds) * kSecond + fraction * scale;
   if (sum != static_cast<std::int64_t>(sum))
     fail(ErrorCode::time_overflow, recording.place(row), got,
          "a time within 292 years of 0, the range of int64 nanoseconds");
@@ -355,45 +375,6 @@ std::optional<std::vector<std::int64_t>> whole_times(const std::vector<std::int6
     whole.push_back(time / scale);
   }
   return whole;
-}
-
-ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
-                             std::optional<std::size_t> dates) {
-  if (const auto chosen = choose_times(recording, names, options)) return *chosen;
-  if (dates) {
-    recording.time.name = names[*dates];
-    recording.time.choice = TimeChoice::only_dates;
-    return {*dates, {}};
-  }
-  if (options.only_times && names.size() == 1 && options.name.empty()) {
-    recording.time.name = names[0];
-    recording.time.choice = TimeChoice::only_array;
-    return {};
-  }
-  const std::string there = joined(names, ", ", display_text);
-  fail(ErrorCode::array_missing, recording.where,
-       !options.name.empty() ? "no array '" + display_text(options.name) + "'"
-       : there.empty()       ? "no arrays"
-                             : "arrays " + there,
-       !options.name.empty() ? (there.empty() ? "an archive with arrays" : "one of: " + there)
-                             : "an array named timestamp, timestamps, time, times, t or stamps",
-       "Name the array of times with " + options.option + ".");
-}
-
-std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& nanoseconds,
-                                     const std::string& where) {
-  for (const Array* array : {&seconds, &nanoseconds})
-    if (array->shape.size() != 1 || array->type.kind != ElementKind::integer || array->size() != seconds.size())
-      fail(ErrorCode::shape_mismatch, where, seconds.text() + " and " + nanoseconds.text(),
-           "whole seconds and nanoseconds, each of shape (rows,)");
-  recording.time.unit_source = UnitSource::format;
-  recording.time.integer = true;
-  std::vector<std::int64_t> times;
-  for (std::int64_t row = 0; row < seconds.size(); ++row)
-    times.push_back(join_pair(recording, row,
-                              element_i64(seconds, row).value_or(std::numeric_limits<std::int64_t>::max()),
-                              element_i64(nanoseconds, row).value_or(-1)));
-  return times;
 }
 
 }  // namespace tmaops::recording

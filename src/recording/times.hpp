@@ -21,19 +21,23 @@ struct TimeOptions {
   std::string option = "--times-array";  // what messages name as the way to say it
 };
 
-/// The times among names. `second` is that of nanoseconds, of a pair.
+/// The times among names. `second` is that of fractions of a second, of a pair.
 struct ChosenTimes {
   std::size_t index = 0;
   std::optional<std::size_t> second{};
 };
-/// Finds the times among names: options.name, a usual name, a pair, or nothing. Sets name, second_name and choice of
+/// The least and the greatest number of a column or array, where it holds whole ones alone.
+using WholeRange = std::function<std::optional<std::pair<std::int64_t, std::int64_t>>(std::size_t)>;
+std::optional<std::pair<std::int64_t, std::int64_t>> whole_range(const Array& array);
+/// Finds the times among names: options.name, a usual name, a pair, or nothing. Of timestamp_s and timestamp_ns, whose
+/// names do not say whether they are a pair, the values do. Sets name, second_name, second_unit and choice of
 /// recording.time, and recording.other_time_names.
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
-                                        const TimeOptions& options);
+                                        const TimeOptions& options, const WholeRange& range);
 /// The same for arrays, among which there must be times: where no name is known, `dates`, the only array of dates.
 /// Throws Error array_missing.
 ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
-                             std::optional<std::size_t> dates = {});
+                             const WholeRange& range, std::optional<std::size_t> dates = {});
 
 /// The unit of numbers that nothing states.
 struct FoundUnit {
@@ -46,8 +50,8 @@ struct FoundUnit {
 /// ones have the unit in which they step like the samples of a recorder. Where 64 bits of nanoseconds cannot hold them,
 /// the unit is smaller.
 FoundUnit find_unit(std::span<const double> times, bool whole);
-/// The unit that a reader infers for these times, written as whole numbers of `unit`.
-TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit);
+/// The unit that a reader infers for these times, written as numbers of `unit`, whole ones or not.
+TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit, bool whole = true);
 
 /// Texts that hold times: dates of ISO 8601, or numbers. text: of a row, valid until the next call. refuse: throws,
 /// with what the row should have.
@@ -65,14 +69,16 @@ std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& 
 /// nanoseconds), shape_mismatch, unsupported_file_dtype.
 std::vector<std::int64_t> array_times(const Array& array, const std::string& where, const TimeOptions& options,
                                       std::string_view name, TimeColumn& time);
-/// The times of two arrays of whole seconds and nanoseconds.
-std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& nanoseconds,
+/// The times of two arrays of whole seconds and their fractions.
+std::vector<std::int64_t> pair_times(Recording& recording, const Array& seconds, const Array& fractions,
                                      const std::string& where);
 /// Warns of a unit that may be another one, of dates without a zone, which were read as UTC, and of a unit that does
 /// not apply to dates.
 void warn_of_times(Recording& recording, const TimeOptions& options);
-/// Adds whole seconds and nanoseconds. Throws Error bad_text or time_overflow at recording.place(row).
-std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t nanoseconds);
+/// Adds whole seconds and a fraction. Throws Error bad_text or time_overflow at recording.place(row).
+std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t fraction);
+/// Whether the two columns of a pair can hold the times, as those of targets may not be.
+bool fits_pair(const Recording& recording);
 /// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.
 std::string joined_time_name(const TimeColumn& time);
 /// The times as whole numbers of the unit; nothing when one of them is not whole.

@@ -22,6 +22,18 @@ std::string range_text(const std::vector<std::int64_t>& times) {
   return seconds_text(*least) + " to " + seconds_text(*greatest);
 }
 
+/// How many rows inside an episode begin another one, by a flag of last or first steps.
+std::int64_t episodes_inside(const Recording& recording, const Column& column) {
+  const bool first = named_first(column.name);
+  if (!(first || named_end(column.name)) || column.width() != 1 || !is_flag(column.data)) return 0;
+  const auto set = [&](std::int64_t row) { return element_f64(column.data, row) == 1; };
+  std::int64_t found = 0;
+  for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
+    for (std::int64_t row = recording.offsets[e] + 1; row < recording.offsets[e + 1]; ++row)
+      found += first ? set(row) : set(row - 1) && !set(row);
+  return found;
+}
+
 }  // namespace
 
 void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) {
@@ -41,6 +53,11 @@ void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) 
     if (column.data.size() > 0 && 2 * column.missing > column.data.size())
       warnings.push_back({"mostly_missing", name + "is mostly missing: " + std::to_string(column.missing) + " of " +
                                                 std::to_string(column.data.size()) + " values"});
+    if (const std::int64_t inside = episodes_inside(recording, column); inside > 0)
+      warnings.push_back({"several_episodes",
+                          display_text(column.name) + " tells of " + std::to_string(inside + 1) +
+                              " episodes in what is taken for one, which mixes the last rows of each with the first of "
+                              "the next (--group COLUMN parts them)"});
   }
 }
 

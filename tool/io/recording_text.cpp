@@ -34,7 +34,8 @@ bool numbers_rows(const Table& table) {
 }
 
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
-  if (const auto chosen = choose_times(recording, table.names, options.times())) return *chosen;
+  const auto range = [&](std::size_t column) { return whole_range(table_column(table, column).data); };
+  if (const auto chosen = choose_times(recording, table.names, options.times(), range)) return *chosen;
   if (options.times_name.empty()) {
     if (table.names.empty()) return {};
     const std::vector<std::size_t> like = names_like_times(table.names);
@@ -93,20 +94,13 @@ void parse_ticks(Recording& recording, const Table& table, std::size_t column, s
 }
 
 void parse_pair_times(Recording& recording, const Table& table, const ChosenTimes& chosen) {
-  recording.time.unit_source = UnitSource::format;
-  recording.time.integer = true;
-  for (std::size_t row = 0; row < recording.times.size(); ++row) {
-    std::int64_t parts[2] = {0, 0};
-    for (const int i : {0, 1}) {
-      const std::size_t column = i == 0 ? chosen.index : *chosen.second;
-      const auto part = parse_integer(table.at(row, column).text);
-      if (!part)
-        fail_field(table, row, column,
-                   i == 0 ? "whole seconds beside nanoseconds" : "whole nanoseconds beside seconds");
-      parts[i] = *part;
-    }
-    recording.times[row] = join_pair(recording, static_cast<std::int64_t>(row), parts[0], parts[1]);
-  }
+  const auto whole = [&](std::size_t column) {
+    for (std::size_t row = 0; row < table.rows(); ++row)
+      if (!parse_integer(table.at(row, column).text))
+        fail_field(table, row, column, "whole seconds, and whole fractions of them beside");
+    return table_column(table, column).data;
+  };
+  recording.times = pair_times(recording, whole(chosen.index), whole(*chosen.second), recording.where);
 }
 
 // A comment that names the times is a header. One with as many words as there are columns, of which one stands twice,

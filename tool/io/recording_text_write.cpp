@@ -37,16 +37,22 @@ class TextOutput {
   Compressor compressor_;
 };
 
+/// Whether a reader takes times of a unit that nothing states for times of another one.
+bool is_misread(const Recording& recording, TimeUnit unit) {
+  const TimeColumn& time = recording.time;
+  return time.form == TimeForm::number && time.unit_source > UnitSource::name && !unit_in_name(time.name) &&
+         unit_read_back(recording.times, unit, digits_needed(recording.times, unit) == 0) != unit;
+}
+
 /// The columns of times and how they are written.
 class TimeFields {
  public:
   TimeFields(const Recording& recording, FileFormat format, const WriteOptions& options) : recording_(recording) {
     const TimeColumn& time = recording.time;
-    if (format == FileFormat::csv && !options.to_unit) form_ = time.form;
-    unit_ = format != FileFormat::csv   ? TimeUnit::seconds
-            : options.to_unit           ? *options.to_unit
-            : form_ == TimeForm::number ? time.unit
-                                        : TimeUnit::seconds;
+    const bool csv = format == FileFormat::csv, kept = time.form != TimeForm::pair || fits_pair(recording);
+    if (csv && !options.to_unit && kept) form_ = time.form;
+    if (csv) unit_ = options.to_unit.value_or(form_ == TimeForm::number ? time.unit : TimeUnit::seconds);
+    if (csv && !options.to_unit && !recording.named && is_misread(recording, unit_)) unit_ = TimeUnit::nanoseconds;
     digits_ = digits_needed(recording.times, unit_);
     places = {time.position};
     names = {form_ == TimeForm::number ? written_time_name(recording, format, unit_) : time.name};
@@ -61,7 +67,9 @@ class TimeFields {
       case TimeForm::number:
         return time_text(time, unit_, digits_);
       case TimeForm::pair:
-        return std::to_string(part == 0 ? split_seconds(time).seconds : split_seconds(time).nanoseconds);
+        return std::to_string(part == 0
+                                  ? split_seconds(time).seconds
+                                  : split_seconds(time).nanoseconds / nanoseconds_of(recording_.time.second_unit));
       case TimeForm::iso8601:
       case TimeForm::datetime64:
         break;
@@ -223,8 +231,10 @@ void write_kitti_times(OutputFile& file, const Recording& recording) {
 std::string written_time_name(const Recording& recording, FileFormat format, TimeUnit unit) {
   const TimeColumn& time = recording.time;
   if (time.form == TimeForm::pair) return name_with_unit(joined_time_name(time), unit);
-  // In an output of the same format the name, or its absence, states the unit as it did in the input.
-  if (time.form == TimeForm::number && format == recording.format && unit == time.unit) return time.name;
+  // In an output of the same format the name, or its absence, states the unit as it did in the input, where a reader
+  // sees it.
+  if (time.form == TimeForm::number && format == recording.format && unit == time.unit)
+    return format == FileFormat::csv && is_misread(recording, unit) ? name_with_unit(time.name, unit) : time.name;
   const bool nanoseconds = format == FileFormat::npz && time.integer;
   const TimeUnit assumed = unit_in_name(time.name).value_or(nanoseconds ? TimeUnit::nanoseconds : TimeUnit::seconds);
   return assumed == unit ? time.name : name_with_unit(time.name, unit);
