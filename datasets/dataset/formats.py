@@ -258,7 +258,7 @@ KINDS = [
     Kind("Zarr replay buffer", _is_zarr, "zarr", "Zarr", "zarr", without="topics times copy episode_column"),
     Kind("a folder of Zarr stores", lambda at: at.is_dir() and any(at.glob("*.zarr*")), mend=ONE_STORE),
     Kind("Parquet", _ends(".parquet"), "parquet", "ParquetTables"),
-    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py", without="topics times copy episode_column"),
+    Kind("HDF5", _ends(".hdf5", ".h5"), "hdf5", "Hdf5", "h5py"),
     Kind("a recording", RECORDED, "recordings", "Recordings", FOR_RECORDED, without=f"copy {TABLES}"),
     Kind("RLDS tfrecords", lambda at: ".tfrecord" in at.name or any(at.rglob("*.tfrecord*")), mend=TO_PARQUET),
     Kind("npz, npy or text", ONE_RECORDING, mend="tmaops resample IN -o OUT --hz F"),

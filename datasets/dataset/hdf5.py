@@ -7,8 +7,10 @@ demonstration come onto one clock.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fnmatch import translate
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import h5py
@@ -55,10 +57,12 @@ def _members(group: h5py.Group, below: str = "") -> Iterator[tuple[str, h5py.Gro
             yield from _members(group[name], path)
 
 
-def demonstrations(file: h5py.File) -> list[str]:
-    """Names of the groups that are demonstrations: those that are NAMED so, or lie below /data, or the whole file."""
+def demonstrations(file: h5py.File, pattern: str | None) -> list[str]:
+    """Names of the groups that are demonstrations: of a pattern; else NAMED so, or below /data, or the whole file."""
+    if pattern is not None:
+        return [*_named(file, "", re.compile(translate(pattern)))]
     below = list(_groups(file.get("data"), "data/"))
-    return [*_named(file, "")] or below or [""]
+    return [*_named(file, "", NAMED)] or below or [""]
 
 
 def _groups(group: Any, below: str) -> Iterator[str]:
@@ -67,14 +71,40 @@ def _groups(group: Any, below: str) -> Iterator[str]:
             yield below + name
 
 
-def _named(group: h5py.Group, below: str) -> Iterator[str]:
+def _named(group: h5py.Group, below: str, names: re.Pattern) -> Iterator[str]:
     for path in _groups(group, below):
-        yield from [path] if NAMED.fullmatch(path) else _named(group.file[path], f"{path}/")
+        yield from [path] if names.fullmatch(path) else _named(group.file[path], f"{path}/", names)
 
 
 def _is_array(item: Any) -> bool:
     """Whether it is a dataset with numbers, one at least; those of h5py.Empty have none."""
     return isinstance(item, h5py.Dataset) and item.shape is not None
+
+
+class Field:
+    """A field of a dataset of structures, as a dataset of its own."""
+
+    attrs: Mapping[str, Any] = MappingProxyType({})
+    chunks = None
+
+    def __init__(self, item: h5py.Dataset, name: str):
+        self.dtype, inner = item.dtype[name].subdtype or (item.dtype[name], ())
+        self._item, self._name, self.shape = item, name, (*item.shape, *inner)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._item.fields(self._name)[rows]
+
+    def __setitem__(self, rows: Any, values: np.ndarray) -> None:
+        whole = self._item[rows]
+        whole[self._name] = values
+        self._item[rows] = whole
+
+
+def _inside(item: Any) -> Mapping[str, Any] | None:
+    """What a group has inside, or a dataset of structures: its fields. None of everything else."""
+    if _is_array(item) and item.dtype.names and item.shape:
+        return {name: Field(item, name) for name in item.dtype.names}
+    return item if isinstance(item, h5py.Group) else None
 
 
 def _around(group: h5py.Group) -> list[h5py.Group]:
@@ -91,20 +121,29 @@ class Demonstration(Part):
     def __init__(self, group: h5py.Group, label: str, options: Options, units: Units):
         self.group, self.label, self.where = group, label, f"episode {label}"
         self.items, self.rate = dict(_members(group)), rate_of(options, [each.attrs for each in _around(group)])
-        datasets = {path: item for path, item in self.items.items() if _is_array(item)}
-        groups = {"": group} | {path: item for path, item in self.items.items() if isinstance(item, h5py.Group)}
+        groups = {path: own for path, item in [("", group), *self.items.items()] if (own := _inside(item)) is not None}
+        datasets = {path: item for path, item in self.items.items() if _is_array(item) and path not in groups}
+        for path, own in groups.items():
+            datasets |= {f"{path}/{name}": item for name, item in own.items() if isinstance(item, Field)}
         clocks = [made for path, own in groups.items() if (made := self._timed(path, own, options, units))]
         others = tuple(f"{each.path}/" for each in clocks)
-        extents = [item.shape[0] for path, item in datasets.items() if item.ndim and not path.startswith(others)]
+        extents = [item.shape[0] for path, item in datasets.items() if item.shape and not path.startswith(others)]
         if extents and (not clocks or clocks[0].path):  # the most common one is of samples without timestamps
-            clocks.insert(0, self._counted(max(set(extents), key=lambda n: (extents.count(n), n)), options))
+            rows = max(set(extents), key=lambda n: (extents.count(n), n))
+            same = [each for each in clocks if each.extent == rows]
+            if len(same) == 1 and self.rate is None:
+                same[0].said += f", also of arrays without timestamps, which have {rows} rows too"
+                same[0].path = ""
+                clocks.sort(key=lambda each: each.path)
+            else:
+                clocks.insert(0, self._counted(rows, options))
         if not clocks or not clocks[0].extent:
             raise Refused(self.where, "no samples", "datasets with one row per sample")
         super().__init__(datasets, clocks, [self.where], options)
 
-    def _timed(self, path: str, group: h5py.Group, options: Options, units: Units) -> Clock | None:
+    def _timed(self, path: str, group: Mapping[str, Any], options: Options, units: Units) -> Clock | None:
         """The clock of a group with timestamps."""
-        datasets = {name: item for name, item in group.items() if _is_array(item)}
+        datasets = {name: item for name, item in group.items() if isinstance(item, Field) or _is_array(item)}
         asked = options.time_column
         if asked is not None and asked not in datasets:
             return None
@@ -136,6 +175,16 @@ class Demonstration(Part):
         found = {path: self.clock_of(path) for path in named}
         return {path: own for path, own in found.items() if own and self.arrays[path].shape[1:] == (own.extent,)}
 
+    def numbered(self) -> list[str]:
+        """A warning of groups that have the same datasets and a number each, which may be demonstrations."""
+        inside: dict[str, set[str]] = {}
+        for path in self.arrays:
+            inside.setdefault(path.rpartition("/")[0], set()).add(path.rpartition("/")[2])
+        alike = [path for path in inside if path[-1:].isdigit()]
+        alike = [path for path in alike if inside[path] == inside[alike[0]]]
+        what = f"groups {', '.join(alike[:3])}{', ...' if alike[3:] else ''} are taken for streams of one recording"
+        return [f"{what} (--group PATTERN where they are episodes) [groups_as_streams]"] if alike[1:] else []
+
     def known(self) -> list[Known]:
         """What its datasets say of themselves."""
         rows = {path: max(1, min(FIRST_ROWS, FIRST_BYTES // row_bytes(self.arrays[path]))) for path in self.sampled}
@@ -146,6 +195,7 @@ class Demonstration(Part):
         targets, cameras = self.targets, self.of_cameras()
         made.attrs.update(self.group.attrs)
         for path, item in self.items.items():
+            fields = item.dtype.names if _is_array(item) else None
             if path in cameras:
                 rows = cameras[path].rows[cameras[path].episodes.taken("previous")]
                 made.create_dataset(path, data=item[()][:, rows])
@@ -158,6 +208,13 @@ class Demonstration(Part):
                 new.attrs.update(self.said_of_times(path))
             elif path in self.sampled:
                 self.write(path, _create(made, path, item, targets.size, item.dtype), rules)
+            elif fields and (f"{path}/{fields[0]}" in self.sampled.keys() | self.times):
+                new = _inside(_create(made, path, item, targets.size, item.dtype))
+                for name in fields:
+                    if (field := f"{path}/{name}") in self.times:
+                        new[name][:] = self.new_times(field)
+                    else:
+                        self.write(field, new[name], rules)
             else:
                 _copy(path, item, made)
         self._follow(made, targets.size)
@@ -205,7 +262,7 @@ class Hdf5(Format):
         for path in self.files(source):
             name, kept = name_in(source, path), {}
             with plan.failed.named(name), self._tried(path) as file:
-                for demo in demonstrations(file):
+                for demo in demonstrations(file, options.episode_column):
                     label = f"{name}/{demo}" if demo else name
                     if label in left_out:
                         continue
@@ -219,6 +276,7 @@ class Hdf5(Format):
                             if made.rate and not made.clocks[0].names:
                                 plan.found["input_hz"] = made.rate[0]
                             names.update(each.name for each in made.clocks)
+                            plan.warnings += [said for said in made.numbered() if said not in plan.warnings]
                             kept[demo] = label
             if kept:
                 plan.units.append(self.unit_of(path, name, list(kept.values()), demos=list(kept), units=units))
@@ -234,7 +292,7 @@ class Hdf5(Format):
         rules, demos = Rules.of_json(unit.task["rules"]), unit.task["demos"]
         read, written = 0, Counter[str]()  # rows that were written below each group
         with self._opened(path) as file, h5py.File(target, "w", libver="latest") as out:
-            inside = demonstrations(file)
+            inside = demonstrations(file, options.episode_column)
             out.attrs.update(file.attrs)
             for name, item in _members(file) if inside != [""] else ():
                 if not any(name == demo or name.startswith(demo + "/") for demo in inside):
@@ -256,7 +314,7 @@ class Hdf5(Format):
         for path in self.files(source):
             name = name_in(source, path)
             with failed.named(name), self._tried(path) as file:
-                for demo in demonstrations(file):
+                for demo in demonstrations(file, options.episode_column):
                     label, seen = f"{name}/{demo}" if demo else name, []
                     with failed.named(label):
                         made = Demonstration(file[demo or "/"], label, options, {})

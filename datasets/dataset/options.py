@@ -48,7 +48,7 @@ class Options:
     modes: dict[str, str] = _option({}, MODES, "COLUMN=MODE", action="append")
     max_gap: Any = _option(None, GAPS, "[STREAM=]SECONDS", action="append")  # seconds, or stream -> seconds
     latency: dict[str, float] = _option({}, LATE, "STREAM=SECONDS", action="append")
-    episode_column: str | None = _option(None, "of tables", "NAME")
+    episode_column: str | None = _option(None, "of tables; of HDF5 a pattern of the groups that are episodes", "NAME")
     time_column: str | None = _option(None, "as --time, also of a column that is called header or record", "NAME")
     time_unit: str | None = _option(None, "of the times", choices=list(clock.NANOSECONDS))
     input_hz: str | None = _option(None, "samples per second of episodes without timestamps")

@@ -69,6 +69,7 @@ class Columns:
         self.given: list[_recording.Given] = []
         self.restore: list[Callable[[Any], Any]] = []
         self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
+        self.structures: dict[str, tuple[str, ...]] = {}  # arrays whose fields are columns: "imu.x"
 
     def reads(self, name: str, text: bool = False) -> bool:
         return text and self.with_text or name in (self.time, self.group) or _recording.reads_text(name)
@@ -171,6 +172,11 @@ class Columns:
                 return None
             missing = sum(value is None for value in values)
             return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]), missing)
+        if values.dtype.names and values.ndim == 1:
+            self.structures[name] = values.dtype.names
+            for inner in values.dtype.names:
+                self.add(f"{name}.{inner}", values[inner])
+            return None
         if values.dtype.byteorder == ">":
             values = values.astype(values.dtype.newbyteorder("<"))
         if kind == "m":  # as dates, of which the library writes those of targets in ns
@@ -401,6 +407,13 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     if library == "polars":
         polars = sys.modules["polars"]
         return polars.DataFrame([polars.Series(name, values) for name, values in restored.items()])
+    for name, fields in columns.structures.items():
+        own = {inner: restored.pop(f"{name}.{inner}") for inner in fields if f"{name}.{inner}" in restored}
+        kinds = [(inner, values.dtype, values.shape[1:]) for inner, values in own.items()]
+        if own:
+            restored[name] = sys.modules["numpy"].empty(len(next(iter(own.values()))), kinds)
+        for inner, values in own.items():
+            restored[name][inner] = values
     return restored
 
 

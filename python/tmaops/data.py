@@ -56,16 +56,6 @@ class ResampleStep:
         """What makes an equal step, as JSON can hold it: `ResampleStep(**step.get_config())`."""
         return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in self.options.items()}
 
-    def state_dict(self) -> dict[str, object]:
-        """Nothing: the step learns nothing."""
-        return {}
-
-    def load_state_dict(self, state: Mapping) -> None:
-        """Takes what `state_dict` gives."""
-
-    def reset(self) -> None:
-        """Between episodes nothing is kept."""
-
     def transform_features(self, features: T) -> T:
         """Names, types and shapes of a row stay as they are."""
         return features

@@ -238,8 +238,7 @@ def test_datasets_that_the_library_has_no_type_for_are_taken_or_copied(tmp_path)
         file.create_dataset("say", data=[f"t{i}" for i in range(20)], dtype=h5py.string_dtype())
         file.create_dataset("empty", data=h5py.Empty("f4"))
     report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=5, workers=1)
-    [warning] = report.warnings
-    assert "'pair' has fields" in warning
+    assert not report.warnings and report.columns["pair/a"] == "linear (real numbers)"
     with h5py.File(tmp_path / "out.h5") as made:
         assert made["long"].dtype == np.longdouble and made["long"][()].tolist() == list(range(0, 20, 2))
         assert made["say"].asstr()[2] == "t4" and made["none"].shape == (10, 0) and made["empty"].shape is None
@@ -279,3 +278,44 @@ def test_numbers_of_more_than_64_bits_are_real(tmp_path):
     tmaops.dataset.resample(tmp_path / "in.hdf5", tmp_path / "out.hdf5", hz=30, workers=1)
     with h5py.File(tmp_path / "out.hdf5") as made:
         np.testing.assert_allclose(made["x"], np.arange(13) / 15)
+
+
+def test_numbered_groups_of_unknown_names_are_streams_and_said_or_episodes_when_asked(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        for rows, name in ((200, "lift_0"), (240, "pick_3"), (280, "lift_1")):
+            file[f"tasks/{name}/timestamp"], file[f"tasks/{name}/x"] = np.arange(rows) * 0.01, np.arange(rows) * 1.0
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "streams.h5", hz=30, workers=1)
+    assert report.episodes == 1 and report.warnings == [
+        "groups tasks/lift_0, tasks/lift_1, tasks/pick_3 are taken for streams of one recording "
+        "(--group PATTERN where they are episodes) [groups_as_streams]"
+    ]
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=30, workers=1, group="tasks/*_[0-9]")
+    assert report.episodes == 3 and not report.warnings
+    with h5py.File(tmp_path / "out.h5") as file:
+        for name, rows in (("lift_0", 60), ("pick_3", 72), ("lift_1", 84)):
+            np.testing.assert_allclose(file[f"tasks/{name}/x"], np.arange(rows) / 0.3)
+    with pytest.raises(Refused, match="no episode"):
+        tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "no.h5", hz=30, workers=1, group="pick_*")
+
+
+def test_arrays_without_timestamps_take_those_of_the_group_with_as_many_rows(tmp_path):
+    """As DROID has its timestamps in a group of their own, and RoNIN its poses beside those of synced/."""
+    rows, begin = 90, 1_700_000_000
+    ms = np.arange(rows) * 66
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["action/position"] = ms * 0.001
+        file["observation/robot_state/joints"] = np.stack([ms * 0.002, ms * 0.003], 1)
+        file["observation/timestamp/robot/robot_timestamp_seconds"] = begin + ms // 1000
+        file["observation/timestamp/robot/robot_timestamp_nanos"] = ms % 1000 * 10**6
+        file["camera/timestamp"], file["camera/exposure"] = begin + np.arange(300) * 0.02, np.arange(300) * 1.0
+    report = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=20, workers=1)
+    assert any("also of arrays without timestamps, which have 90 rows too" in note for note in report.notes)
+    with h5py.File(tmp_path / "out.h5") as file:
+        times = np.arange(file["action/position"].size) * 0.05
+        assert times[-1] == pytest.approx(5.85)
+        np.testing.assert_allclose(file["action/position"], times, atol=1e-9)
+        np.testing.assert_allclose(file["observation/robot_state/joints"][:, 1], times * 3, atol=1e-9)
+        np.testing.assert_allclose(file["camera/exposure"], times * 50, atol=1e-4)
+        stamps = file["observation/timestamp/robot"]
+        got = stamps["robot_timestamp_seconds"][()] - begin + stamps["robot_timestamp_nanos"][()] * 1e-9
+        np.testing.assert_allclose(got, times, atol=1e-9)

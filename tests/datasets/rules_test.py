@@ -302,13 +302,15 @@ def test_a_mask_makes_rows_null_and_is_refused_where_there_are_no_nulls(tmp_path
             tmaops.dataset.resample(tmp_path / f"in{ending}", tmp_path / f"out{ending}", hz=20, workers=1)
 
 
-def test_an_array_of_fields_is_a_warning(tmp_path):
+def test_an_array_of_fields_in_fields_is_a_warning(tmp_path):
     import h5py
 
-    rows = np.zeros(11, [("x", "f8"), ("y", "f8")])
+    rows = np.zeros(11, [("x", "f8"), ("twist", [("y", "f8")])])
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file.update({"timestamp": np.arange(11) / 10, "pose": rows})
-    asked = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "a.h5", hz=20, workers=1, modes={"pose": "previous"})
+    asked = tmaops.dataset.resample(
+        tmp_path / "in.h5", tmp_path / "a.h5", hz=20, workers=1, modes={"pose/twist": "previous"}
+    )
     assert not asked.warnings
     warned = tmaops.dataset.resample(tmp_path / "in.h5", tmp_path / "b.h5", hz=20, workers=1)
-    assert [said[-16:] for said in warned.warnings] == ["[fields_as_rows]"] and "'pose'" in warned.warnings[0]
+    assert [said[-16:] for said in warned.warnings] == ["[fields_as_rows]"] and "'pose/twist'" in warned.warnings[0]

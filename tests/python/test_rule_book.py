@@ -112,6 +112,12 @@ def clocks() -> dict[str, tuple[dict[str, np.ndarray], str]]:
         "milliseconds by a name in camel case": ({"timeMs": steps * 125}, "ms"),
         "seconds and nanos": ({"stamp.seconds": ns // 10**9, "stamp.nanos": ns % 10**9}, "s"),
         "secs and nsecs in camel case": ({"stampSec": ns // 10**9, "stampNsec": ns % 10**9}, "s"),
+        "tv_sec and tv_usec": ({"tv_sec": ns // 10**9, "tv_usec": ns % 10**9 // 1000}, "s"),
+        "secs and msecs": ({"stamp.secs": ns // 10**9, "stamp.msecs": ns % 10**9 // 10**6}, "s"),
+        "seconds and ns beside them": ({"timestamp_s": ns // 10**9, "timestamp_ns": ns % 10**9}, "s"),
+        "all of it in ns beside whole seconds": ({"timestamp_s": ns // 10**9, "timestamp_ns": ns}, "ns"),
+        "microseconds in Greek": ({"Time [µs]": steps * 125_000}, "us"),
+        "micros": ({"timestamp_micros": ns // 1000}, "us"),
         "GPS week and seconds of it": ({"GPS Week": steps * 0 + 2400, "GPS TOW [s]": 345_600 + TIMES}, "s"),
         "GPS week and milliseconds of it": ({"week": steps * 0 + 2400, "iTOW": 345_600_000 + steps * 125}, "ms"),
     }
@@ -417,8 +423,8 @@ def test_every_column_of_the_table_has_its_mode():
 )  # whose clocks have one form
 def test_every_door_reads_times_alike(door, clock, tmp_path):
     times, unit = clocks()[clock]
-    if door == "hdf5" and (clock == "datetime64" or clock.startswith("sec") and len(times) > 1):
-        pytest.skip("HDF5 has no such type, and its times are one dataset")
+    if door == "hdf5" and clock == "datetime64":
+        pytest.skip("HDF5 has no such type")
     columns = {**times, "x": wave(1), "yaw": wrapped(2 * np.pi, -np.pi)}
     hz = 0.7 if clock.startswith("whole seconds") else 7
     doubtful = clock in ("whole seconds", "whole microseconds")  # 8 Hz in us is 8 kHz in ns
@@ -543,6 +549,75 @@ def test_times_in_minutes_and_hours_are_a_warning_behind_every_door(name, tmp_pa
     ids = [note["id"] for note in _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", given)["warnings"]]
     with_unit = _by_tool(tmp_path / "in.csv", tmp_path / "out.npz", {**given, "time-unit": "s"})
     assert ids == ["unit_ambiguous"] and not with_unit["warnings"]
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "polars", "npz", "text", "parquet", "hdf5"])
+def test_flags_that_end_episodes_inside_what_is_taken_for_one_are_said(door, tmp_path):
+    rows = np.arange(ROWS)
+    columns = {"timestamp": TIMES, "terminals": (rows % 20 == 19) * 1, "timeouts": (rows == ROWS - 1) * 1}
+    columns["is_first"] = (rows % 10 == 0) * 1
+    _, said = through(door, dict(sorted(columns.items())), tmp_path, hz=7)
+    warned = [note["text"].split(" in what")[0] for note in said["warnings"] if note["id"] == "several_episodes"]
+    assert sorted(warned) == ["is_first tells of 5 episodes", "terminals tells of 3 episodes"]
+    modes = {part["name"]: part["mode"] for part in said["columns"]}
+    assert modes == {"terminals": "any", "timeouts": "any", "is_first": "next"}
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "text", "parquet"])
+def test_quaternions_in_camel_case_and_behind_a_unit_are_found(door, tmp_path):
+    columns = {"timestamp": TIMES, "speed(m/s)": wave(1)}
+    columns |= {f"motionQuaternion{axis}(R)": turned(2)[:, i] for i, axis in enumerate("XYZW")}
+    columns |= {f"RotationRight{axis}": turned(1)[:, i] for i, axis in enumerate("XYZW")}
+    made, said = through(door, columns, tmp_path, hz=7)
+    assert sum(part["mode"] == "slerp" for part in said["columns"]) == 4
+    wanted, _ = by_dictionary(
+        {"timestamp": TIMES, **{f"q{axis}": turned(2)[:, i] for i, axis in enumerate("xyzw")}}, hz=7
+    )
+    assert made["motionQuaternionX(R)"].tobytes() == wanted["qx"].tobytes()
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+def test_fields_of_structures_are_columns_in_a_dictionary_and_in_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    dataset = pytest.importorskip("tmaops.dataset")
+    kinds = [("timestamp", "f8"), ("position", "f4", (3,)), ("quat", "f8", (4,)), ("count", "i4"), ("label", "S4")]
+    fields = {"timestamp": TIMES, "position": np.stack([wave(1), wave(2), wave(3)], 1), "quat": turned(0, flips=True)}
+    fields |= {"count": np.arange(ROWS) // 7, "label": np.array([f"s{i // 9}" for i in range(ROWS)], "S4")}
+    imu = np.empty(ROWS, kinds)
+    for name, values in fields.items():
+        imu[name] = values
+    wanted = tmaops.resample({name: imu[name] for name in imu.dtype.names}, hz=7)
+    made = tmaops.resample({"imu": imu}, hz=7)
+    assert list(made) == ["valid", "imu"] and made["imu"].dtype == imu.dtype
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file.create_dataset("imu", data=imu, chunks=(16,), compression="gzip")
+        file.create_dataset("gps", data=imu[::4])  # a stream of its own
+    report = dataset.resample(tmp_path / "in.h5", tmp_path / "out.h5", hz=7, workers=1)
+    assert report.columns["imu/quat"] == report.columns["gps/quat"] == "slerp (a quaternion)"
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file["imu"].dtype == imu.dtype and file["imu"].compression == "gzip"
+        for name in imu.dtype.names:
+            assert made["imu"][name].tobytes() == wanted[name].tobytes(), name
+            assert file["imu"][name].tobytes() == wanted[name].tobytes(), name
+        np.testing.assert_allclose(np.linalg.norm(file["gps"]["quat"], axis=1), 1)
+        assert file["gps"].shape == file["imu"].shape
+    again = dataset.resample(tmp_path / "out.h5", tmp_path / "again.h5", hz=3, workers=1)
+    assert again.rows_written == 3 * 5 + 1
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("step", "hz"), [(10, 30), (10, 50), (10, 0.5), (10_000, 30), (10_000, 50), (10_000_000, 30)])
+def test_times_of_a_unit_that_nothing_states_are_read_back_from_text(step, hz, named, tmp_path):
+    rows = [f"{i * step},{i / 100}\n" for i in range(800)]
+    (tmp_path / "in.csv").write_text("".join(["t,x\n"] * named + rows))
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.csv", {"hz": hz})
+    again = _by_tool(tmp_path / "made.csv", tmp_path / "made.npz", {"hz": hz / 2})
+    assert again["time"]["median_step_ns"] == pytest.approx(1e9 / hz, rel=1e-6)
+    assert again["time"]["last_ns"] == pytest.approx(said["rows"] * 1e9 / hz - 1e9 / hz, abs=1e3)
+    with np.load(tmp_path / "made.npz") as archive:
+        np.testing.assert_allclose(archive["x" if named else "column_2"], np.arange(again["rows"]) * 2 / hz, atol=1e-6)
 
 
 NULLABLE = ["dict", "pandas", "pandas objects", "pandas of arrow", "polars", "parquet"]
