@@ -70,6 +70,9 @@ if(TMAOPS_SANITIZE)
   target_compile_options(tmaops_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:TMAOPS_IS_TEST>>>:-fno-sanitize=undefined>")
   target_link_options(tmaops_settings INTERFACE -fsanitize=${TMAOPS_SANITIZE})
+  if(TMAOPS_SANITIZE MATCHES "address")  # at a fixed address: nothing is relocated at the start, of which there are thousands
+    target_link_options(tmaops_settings INTERFACE -no-pie)
+  endif()
 endif()
 
 # ThreadSanitizer looks at nothing but threads. So it gets what runs in several, which halves its build: the library and
