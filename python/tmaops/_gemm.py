@@ -68,7 +68,7 @@ def _prepare(given: Given) -> Call:
         given["beta"] = 0.0 if given["c"] is None else 1.0
     options, tensors = _OPTIONS.of("gemm", given, address)
     dtype = left.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
-    result = output("gemm: d", out, left, _shape(left, right), dtype or "float32", given["stream"])
+    result = output("gemm: d", out, left, shape_of(left, right), dtype or "float32", given["stream"])
     if options.beta == 0:
         tensors.pop("c", None)
     arguments = (byref(left.tensor), byref(right.tensor), byref(result.tensor), byref(options))
@@ -77,14 +77,14 @@ def _prepare(given: Given) -> Call:
     )
 
 
-def _shape(a: Any, b: Any) -> tuple[int, ...]:
+def shape_of(a: Any, b: Any) -> tuple[int, ...]:
     shape = tuple(a.shape[:-1]) + tuple(b.shape[-1:])
     return tuple(b.shape[:1]) + shape if len(b.shape) == 3 and len(a.shape) == 2 else shape
 
 
 def _traced_result(given: Given) -> tuple[tuple[int, ...], str]:
     dtype = given["out_dtype"]
-    return _shape(given["a"], given["b"]), arrays.dtype_name(given["a"].dtype if dtype is None else dtype)
+    return shape_of(given["a"], given["b"]), arrays.dtype_name(given["a"].dtype if dtype is None else dtype)
 
 
 plan_gemm = plan_of(gemm, _prepare)

@@ -108,13 +108,8 @@ class _OptionParts(Structure):
     ]
 
 
-def _path() -> pathlib.Path:
-    named = os.environ.get("TMAOPS_LIBRARY")
-    return pathlib.Path(named) if named else pathlib.Path(__file__).parent / "lib" / "libtmaops.so"
-
-
 def _load() -> ctypes.CDLL:
-    path = _path()
+    path = pathlib.Path(os.environ.get("TMAOPS_LIBRARY") or pathlib.Path(__file__).parent / "lib" / "libtmaops.so")
     if not path.exists():
         raise ImportError(
             f"tmaops: there is no {path}. The package is not installed: `pip install` a wheel of tmaops, or run Python outside "
@@ -238,10 +233,6 @@ def choice(where: str, value: str, words: tuple[str, ...]) -> int:
     if value not in words:
         raise invalid_value(where, repr(value), "one of " + ", ".join(words))
     return words.index(value)
-
-
-def encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
 
 
 def integers(where: str, values: object, kind: type) -> ctypes.Array | None:

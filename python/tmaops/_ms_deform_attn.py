@@ -137,15 +137,17 @@ def ms_deform_attn(
     return _prepare(given).run(stream)
 
 
+def shape_of(value: Any, locations: Any) -> tuple[int, ...]:
+    return (value.shape[0], locations.shape[1], value.shape[2] * value.shape[3])
+
+
 def _prepare(given: Given) -> Call:
     name, out, out_dtype = "ms_deform_attn", given["out"], given["out_dtype"]
     address = arrays.stream_of(given["value"], given["stream"])
     inputs = {what: arrays.read(f"{name}: {what}", given[what], address) for what in _OPERANDS[:3]}
     value, locations, weights = inputs.values()
     levels = _read_levels(name, given["levels"], given["level_start_index"], given["synchronize"], address)
-    shape: tuple[int, ...] = ()
-    if len(value.shape) == 4 and len(locations.shape) > 1:
-        shape = (value.shape[0], locations.shape[1], value.shape[2] * value.shape[3])
+    shape = shape_of(value, locations) if len(value.shape) == 4 and len(locations.shape) > 1 else ()
     dtype = value.dtype if out_dtype is None else arrays.dtype_name(out_dtype)
     result = output(f"{name}: output", out, value, shape, dtype or "float32", given["stream"])
     options, tensors = _options(name, given, levels, address)
@@ -164,8 +166,7 @@ def _traced_result(given: Given) -> tuple[tuple[int, ...], str]:
     value, dtype = given["value"], given["out_dtype"]
     if len(value.shape) != 4 or len(given["sampling_locations"].shape) < 2:
         raise invalid_value("ms_deform_attn: value", f"{len(value.shape)} dimensions", "(N, S, M, D)")
-    shape = (value.shape[0], given["sampling_locations"].shape[1], value.shape[2] * value.shape[3])
-    return shape, arrays.dtype_name(value.dtype if dtype is None else dtype)
+    return shape_of(value, given["sampling_locations"]), arrays.dtype_name(value.dtype if dtype is None else dtype)
 
 
 def _traced_gradients(grad: Any, given: Given) -> Any:

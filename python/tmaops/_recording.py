@@ -31,7 +31,7 @@ from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 from tmaops._errors import invalid_type, invalid_value
-from tmaops._library import OPTIONS, STRUCTS, RecordingColumn, check, encoded, library
+from tmaops._library import OPTIONS, STRUCTS, RecordingColumn, check, library
 
 _Column, _Options = RecordingColumn, STRUCTS["recording"]
 
@@ -125,7 +125,7 @@ def packed(columns: Sequence[Given]) -> Given:
 
 def reads_text(name: str) -> bool:
     """Whether the library looks at the text of a column of this name: it may be a time, or a mask of rows with data."""
-    return bool(library.tmaops_recording_reads_text(encoded(name)))
+    return bool(library.tmaops_recording_reads_text(name.encode()))
 
 
 @functools.lru_cache(256)

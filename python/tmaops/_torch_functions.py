@@ -1,4 +1,4 @@
-"""The operators of tmaops.torch by torch's own functions, for programs that leave torch: ONNX."""
+"""The operators of tmaops.torch by torch's own functions: for ONNX, forward mode and second derivatives."""
 
 from __future__ import annotations
 
@@ -69,9 +69,11 @@ def ms_deform_attn(
     level_starts: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """One grid_sample for each level, or one gather for nearest pixels. Locations that are not finite, which the operator skips, are not looked for."""
+    """One grid_sample for each level in ONNX, where locations that are not finite are not looked for. Else gathers."""
     if spatial_shapes is not None:
-        raise invalid_value("ms_deform_attn: levels", "a tensor that stays on the GPU", "a list, for a program of ONNX")
+        raise invalid_value(
+            "ms_deform_attn: levels", "a tensor that stays on the GPU", "a list, for torch's own functions"
+        )
     sampling_locations, attention_weights, _ = before_sampling(dict(locals()))
     pairs = list(zip(levels[::2], levels[1::2]))
     sizes = [height * width for height, width in pairs]
@@ -93,17 +95,47 @@ def ms_deform_attn(
 
 
 def _bilinear(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
-    """(N M, D, Lq, points) of an image (N M, D, S)."""
-    grid = 2 * places - 1
-    image = image.unflatten(2, (height, width))
-    return torch.nn.functional.grid_sample(image, grid, padding_mode="zeros", align_corners=False)
+    """(N M, D, Lq, points) of an image (N M, D, S). grid_sample has neither forward mode nor second derivatives."""
+    if torch.onnx.is_in_onnx_export():
+        grid, image = 2 * places - 1, image.unflatten(2, (height, width))
+        return torch.nn.functional.grid_sample(image, grid, padding_mode="zeros", align_corners=False)
+    places = places.where(places.isfinite().all(-1, keepdim=True), -1)
+    x, y = (places * places.new_tensor([width, height]) - 0.5).unsqueeze(1).unbind(-1)
+    left, top = x.detach().floor(), y.detach().floor()
+    rows = [(top, 1 + top - y), (top + 1, y - top)]
+    columns = [(left, 1 + left - x), (left + 1, x - left)]
+    corners = itertools.product(rows, columns)
+    return sum(_pixels_of(image, row, column, height, width) * up * side for (row, up), (column, side) in corners)
 
 
 def _nearest(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
-    columns = (places[..., 0] * width + 0.5).floor().clamp(0, width - 1)
-    rows = (places[..., 1] * height + 0.5).floor().clamp(0, height - 1)
-    pixels = (rows * width + columns).long().flatten(1).unsqueeze(1).expand(-1, image.shape[1], -1)
-    return image.gather(2, pixels).unflatten(2, (-1, places.shape[2]))
+    columns, rows = (places.detach() * places.new_tensor([width, height]) + 0.5).floor().unsqueeze(1).unbind(-1)
+    return _pixels_of(image, rows.clamp(0, height - 1), columns.clamp(0, width - 1), height, width)
+
+
+def _pixels_of(image: Tensor, rows: Tensor, columns: Tensor, height: int, width: int) -> Tensor:
+    """(N M, D, Lq, points) at rows and columns (N M, 1, Lq, points), 0 beside the image."""
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    pixels = rows.clamp(0, height - 1).long() * width + columns.clamp(0, width - 1).long()
+    found = image.gather(2, pixels.flatten(2).expand(-1, image.shape[1], -1))
+    return found.unflatten(2, pixels.shape[2:]).where(inside, 0)
+
+
+def ms_deform_attn_backward(
+    grad_output: Tensor,
+    value: Tensor,
+    levels: Sequence[int],
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    needed: int,
+    deterministic: bool = False,
+    **options: Any,
+) -> tuple[Tensor, ...]:
+    """The gradients; `needed` has a bit for each."""
+    inputs = (value, sampling_locations, attention_weights)
+    output, pullback = torch.func.vjp(lambda value, *steps: ms_deform_attn(value, levels, *steps, **options), *inputs)
+    gradients = pullback(grad_output.to(output.dtype))
+    return tuple(grad if needed >> bit & 1 else grad.new_empty(0) for bit, grad in enumerate(gradients))
 
 
 def gemm(

@@ -10,8 +10,9 @@ libtmaops_torch.so, which is for torch 2.10 and newer. Where it cannot be loaded
 are registered in Python over ctypes, which is slower with every call; `native` says which it is. What looks below gradients, as
 compiled graphs and dispatch modes do, sees ``torch.ops.tmaops.ms_deform_attn_kernel``, ...
 
-Gradients are those of first order. vmap joins the mapped dimension to the batch. Forward-mode derivatives and torch.func are refused. Autocast leaves types as they are: 16-bit
-values beside f32 locations are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
+vmap joins the mapped dimension to the batch. torch.func, forward mode and second derivatives are served: those of attention and gemm
+by torch's own functions, which take longer and more memory. Autocast leaves types as they are: 16-bit values beside f32 locations
+are taken together. With ``torch.use_deterministic_algorithms(True)`` gradients have the same bits
 from run to run.
 """
 
@@ -166,7 +167,9 @@ def _ordered(name: str, given: dict[str, Any]) -> list[Any]:
 def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tensor:
     """The operator, with its errors as tmaops.Error. `given` are options by name; the others are at their defaults."""
     operator, defaults = _operators[name], _defaults[name]
-    options = tuple([given.get(what, usual) for what, usual in zip(_names[name][len(arguments) :], defaults)])
+    options = defaults
+    if given:
+        options = tuple([given.get(what, usual) for what, usual in zip(_names[name][len(arguments) :], defaults)])
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         if torch.onnx.is_in_onnx_export():
             return _definition(name)(*arguments, *options)
@@ -244,46 +247,88 @@ def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Err
 
 
 def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda arguments: arguments) -> None:
-    """Gives an operator its gradient, and refuses forward-mode derivatives, which would otherwise be zeros. `kept` are its arguments
-    as the gradient wants them."""
+    """Gives an operator its gradient. `kept` are its arguments as the gradient wants them."""
     operator, options = _kernels[name], _defaults[name]
     defaults = tuple(argument.default_value for argument in _operators[name]._schema.arguments)
     required = len(defaults) - len(options)
+
+    def keep(ctx: Any, passed: tuple[Any, ...], _: object = None) -> None:
+        keeps = kept(passed)
+        tensors = [given if isinstance(given, Tensor) else None for given in keeps]
+        ctx.save_for_backward(*tensors)
+        ctx.others = [None if isinstance(given, Tensor) else given for given in keeps]
+        if _forward_ad._current_level >= 0:
+            ctx.save_for_forward(*tensors)
 
     class Gradient(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *arguments: Any) -> Any:
             passed = arguments[:required] + _shortened(arguments[required:], options)
-            output = operator(*passed)
-            keep = kept(passed)
-            ctx.save_for_backward(*[given if isinstance(given, Tensor) else None for given in keep])
-            ctx.others = [None if isinstance(given, Tensor) else given for given in keep]
-            return output
+            keep(ctx, passed)
+            return operator(*passed)
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Tensor, *_: object) -> Tensor:  # of a resampling
+            return _moved(name, _saved(name, ctx), tangent)
 
         backward = staticmethod(gradient)
 
-    def kernel(*given: object) -> Any:
-        arguments = given + defaults[len(given) :]
-        duals = [given for given in arguments if isinstance(given, Tensor)] if _forward_ad._current_level >= 0 else []
-        if any(_forward_ad.unpack_dual(dual).tangent is not None for dual in duals):
-            raise NotImplementedError(
-                f"tmaops::{name} has no forward-mode derivative; use reverse mode (backward, torch.autograd.grad)"
-            )
-        if _needs_gradient(arguments):
-            if torch._C._are_functorch_transforms_active():
-                raise NotImplementedError(
-                    f"tmaops::{name} does not take torch.func.grad and vjp: use torch.autograd.grad"
-                )
-            return Gradient.apply(*arguments)
-        return operator(*given)
+    class Transformed(Gradient):
+        """The same for torch.func. Its call takes longer."""
+
+        generate_vmap_rule = True
+        forward, setup_context = staticmethod(_operators[name]), staticmethod(keep)
+
+    def kernel(*given: Any) -> Any:
+        forward, transform = _forward_ad._current_level >= 0, _functorch_level()
+        if forward and "resample" not in name:
+            return _definition(name)(**_named(name, given))
+        if transform is None:
+            recorded = forward or _needs_gradient(given)
+            return Gradient.apply(*given, *defaults[len(given) :]) if recorded else operator(*given)
+        if transform.key() == torch._C._functorch.TransformType.Jvp:
+            (primal, tangent), options = _forward_ad.unpack_dual(given[0]), _named(name, given)
+            with torch._C._AutoDispatchBelowAutograd():
+                output = _operators[name](primal, *given[1:])
+                change = None if tangent is None else _moved(name, options, tangent)
+            return output if change is None else _forward_ad.make_dual(output, change)
+        if _needs_gradient(given):
+            front = torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode  # torch.func's, which an operator does without
+            include, exclude = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+            with torch._C._ForceDispatchKeyGuard(include.add(front), exclude.remove(front)):
+                return Transformed.apply(*given, *defaults[len(given) :])
+        with torch._C._AutoDispatchBelowAutograd():  # another level of torch.func may want gradients
+            return _operators[name](*given)
 
     _functions[name] = Gradient
     _library.impl(name, kernel, "Autograd")
     torch.library.register_vmap(f"tmaops::{name}", functools.partial(_vmap_rule, name))
 
 
-def _no_second_order(name: str, ctx: object, *grads: Tensor) -> None:
-    raise NotImplementedError(f"tmaops::{name} has no gradient: the gradients of tmaops are those of first order")
+def _moved(name: str, given: dict[str, Any], change: Tensor) -> Tensor:
+    """How outputs of a resampling change with its first argument, in which it is linear; those without data (NaN) do not."""
+    if (mode := given["interpolation"]) in ("cubic", "slerp", "any", "count", "min", "max"):
+        raise NotImplementedError(f"tmaops::resample has no forward-mode and no second derivative of {mode!r}")
+    rest = [given[what] for what in _names[name][1:]]
+    absent = _operators[name](torch.zeros_like(change), *rest).isnan()
+    return _operators[name](change, *rest).masked_fill(absent, 0)
+
+
+def _attention_second_gradient(ctx, *grads):
+    given = _saved("ms_deform_attn_backward", ctx)
+    wanted = [what for what, needs in zip(_names["ms_deform_attn_backward"], ctx.needs_input_grad) if needs]
+
+    def gradients(*tensors):
+        return _definition("ms_deform_attn_backward")(**{**given, **dict(zip(wanted, tensors))})
+
+    found = dict(zip(wanted, torch.func.vjp(gradients, *[given[what] for what in wanted])[1](grads)))
+    return tuple(found.get(what) for what in _names["ms_deform_attn_backward"])
+
+
+def _resample_second_gradient(ctx, grad):
+    return _moved("resample", {**_saved("resample_backward", ctx), "values": grad}, grad), *(None,) * (
+        len(_names["resample_backward"]) - 1
+    )
 
 
 # Which arguments of an operator have the batch in front, with the rank of one call.
@@ -362,7 +407,7 @@ _register("ms_deform_attn_backward", _attention_backward)
 
 @_register_fake("ms_deform_attn")
 def _(value, sampling_locations, out_dtype, **_):
-    shape = (value.shape[0], sampling_locations.shape[1], value.shape[2] * value.shape[3])
+    shape = _ms_deform_attn.shape_of(value, sampling_locations)
     return value.new_empty(shape, dtype=out_dtype or value.dtype)
 
 
@@ -407,7 +452,8 @@ def _attention_gradient(ctx, grad):
         if references.shape[-1] == 4:  # a box that is not finite is of points that are skipped
             reach = reach.where(reach.isfinite(), 0)
         if needs["sampling_locations"]:
-            found["sampling_locations"] = grads.mul_(reach).to(types[0])
+            scaled = grads * reach if torch.is_grad_enabled() else grads.mul_(reach)
+            found["sampling_locations"] = scaled.to(types[0])
     return tuple(found.get(what) for what in _names["ms_deform_attn"])
 
 
@@ -437,47 +483,6 @@ def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
     if torch.jit.is_tracing():
         return [int(side) for side in flat]  # sides that were read from shapes are tensors
     return flat
-
-
-# An operator for calls that record no gradient and leave every option at its default: torch needs time to convert each argument.
-# It has no autograd and no fake.
-_eager = torch.ops.tmaops.ms_deform_attn_eager.default._op if native else None
-_level_tensors: dict[tuple[Any, ...], Tensor] = {}
-
-
-def _level_tensor(levels: Sequence[Sequence[int]]) -> Tensor:
-    """The levels as a tensor on the host."""
-    key = tuple(levels)
-    for height, width in key:
-        if type(height) is not int or type(width) is not int:  # tensors may change, and 6.0 is the same key as 6
-            raise TypeError("levels: not a pair of whole numbers for each level")
-    made = _level_tensors.get(key)
-    if made is None:
-        if len(_level_tensors) >= 1024:
-            _level_tensors.clear()
-        made = _level_tensors[key] = torch.tensor(key, dtype=torch.int64, device="cpu")
-    return made
-
-
-def _called_directly(
-    value: Tensor, levels: Sequence[Sequence[int]], locations: Tensor, weights: Tensor
-) -> Tensor | None:
-    """What the operator gives, where nothing is recorded or traced and torch's dispatcher would add nothing; else None."""
-    if (
-        torch.compiler.is_compiling()
-        or not type(value) is type(locations) is type(weights) is Tensor
-        or _watched()
-        or value.is_meta
-        or value.is_cuda
-        and value.stride()[-1:] != (1,)
-        or (value.requires_grad or locations.requires_grad or weights.requires_grad)
-        and torch.is_grad_enabled()
-    ):
-        return None
-    try:
-        return _eager(value, _level_tensor(levels), locations, weights)
-    except (OverflowError, TypeError, ValueError, RuntimeError):  # lists are no keys; `_call` has the words of errors
-        return None
 
 
 # Pixels read per pixel of a head from which a copy costs less than kernels that read channels one by one, on a GPU: between
@@ -534,21 +539,18 @@ def ms_deform_attn(
         (N, Lq, M * D), dtype of `value` or `out_dtype`.
 
     Raises:
-        tmaops.Error: as tmaops.ms_deform_attn. NotImplementedError in forward mode, and for second derivatives.
+        tmaops.Error: as tmaops.ms_deform_attn.
     """
     if padding_mask is not None and isinstance(value, Tensor):
         if not isinstance(padding_mask, Tensor) or padding_mask.shape != value.shape[:2]:
             got = tuple(padding_mask.shape) if isinstance(padding_mask, Tensor) else type(padding_mask).__name__
             raise invalid_value("ms_deform_attn: padding_mask", str(got), f"a tensor (N, S) = {tuple(value.shape[:2])}")
         value = value.masked_fill(padding_mask.bool()[..., None, None], 0)
-    options: dict[str, Any] = {"points_per_level": points_per_level, "sampling": sampling, "out_dtype": out_dtype}
+    options: dict[str, Any] = {}  # those that are not at their defaults: an empty one takes less time
+    if points_per_level is not None or sampling != "bilinear" or out_dtype is not None:
+        options.update(points_per_level=points_per_level, sampling=sampling, out_dtype=out_dtype)
     if softmax or reference_points is not None:
         options.update(softmax=softmax, reference_points=reference_points, offset_scale=offset_scale)
-    elif level_start_index is None and points_per_level is None and out_dtype is None and sampling == "bilinear":
-        if _eager is not None and type(levels) in (list, tuple):
-            output = _called_directly(value, levels, sampling_locations, attention_weights)
-            if output is not None:
-                return output
     if isinstance(value, Tensor) and value.is_cuda and _copy_pays(value, sampling_locations):
         value = value.contiguous()
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
@@ -556,7 +558,7 @@ def ms_deform_attn(
         level_start_index = level_start_index.tolist()
     if there:
         options["spatial_shapes"], options["level_starts"] = levels, level_start_index
-    else:
+    elif level_start_index is not None:
         options["level_start_index"] = level_start_index
     arguments = (value, [] if there else _flat_levels(levels), sampling_locations, attention_weights)
     compiles = "softmax" in options and torch.compiler.is_compiling()
@@ -653,7 +655,7 @@ def resample(
         (B, T, D), (T, D), (T) or packed (rows, D), or `values` with T in the place of S; dtype of `values`.
 
     Raises:
-        tmaops.Error: as tmaops.resample. NotImplementedError in forward mode, and for second derivatives.
+        tmaops.Error: as tmaops.resample. NotImplementedError in forward mode and for second derivatives of modes that are not linear.
     """
     options: dict[str, Any] = {
         "interpolation": interpolation,
@@ -680,10 +682,7 @@ _register("gemm", functools.partial(_called, "gemm", dict, _gemm.gemm))
 
 @_register_fake("gemm")
 def _(a, b, out_dtype, **_):
-    shape = (*a.shape[:-1], b.shape[-1])
-    if b.dim() == 3 and a.dim() == 2:
-        shape = (b.shape[0], *shape)
-    return a.new_empty(shape, dtype=out_dtype or a.dtype)
+    return a.new_empty(_gemm.shape_of(a, b), dtype=out_dtype or a.dtype)
 
 
 # grad times the derivative of the activation at the sums, in f32.
@@ -734,7 +733,7 @@ def gemm(
         (M, N) or (batch, M, N).
 
     Raises:
-        tmaops.Error: as tmaops.gemm. NotImplementedError in forward mode.
+        tmaops.Error: as tmaops.gemm.
     """
     return _call("gemm", (a, b), {"bias": bias, "activation": activation, "out_dtype": out_dtype})
 
@@ -842,8 +841,8 @@ _checks: dict[str, Callable] = {
 _register_autograd("ms_deform_attn", _attention_gradient)
 _register_autograd("resample", _resample_gradient, _kept_of_resample)
 _register_autograd("gemm", _gemm_gradient)
-for _name in ("ms_deform_attn_backward", "resample_backward"):
-    _register_autograd(_name, functools.partial(_no_second_order, _name), lambda arguments: ())
+_register_autograd("ms_deform_attn_backward", _attention_second_gradient)
+_register_autograd("resample_backward", _resample_second_gradient)
 
 
 def _flops(name: str, *arguments: Any, out_shape: Any, **given: Any) -> int:
@@ -949,6 +948,18 @@ def _made_again(layers: Sequence[torch.nn.Module], states: Tensor, made: Sequenc
     return torch.autograd.graph.saved_tensors_hooks(pack, unpack)
 
 
+def _attended(layer: Any, run: Callable, places: Any, states: Tensor, made: Sequence[Tensor], **steps: Any) -> Tensor:
+    """What a layer like `MSDeformAttn` gives of features, levels and reference points, and of what two of its layers made of states."""
+    features, shapes, references = places
+    value = layer.value_proj(features).unflatten(-1, (layer.n_heads, -1))
+    grid = (*states.shape[:2], layer.n_heads, layer.n_levels, layer.n_points)
+    steps |= {"softmax": True, "reference_points": references.expand(*grid[:2], layer.n_levels, -1)}
+    offsets, logits = made[0].view(*grid, 2), made[1].view(grid)
+    with _made_again((layer.sampling_offsets, layer.attention_weights), states, made):
+        output = run(value, shapes, offsets, logits, **steps)
+    return layer.output_proj(output)
+
+
 class MSDeformAttn(torch.nn.Module):
     """Multi-scale deformable attention with its projections. It has the parameters of Deformable DETR's `MSDeformAttn`.
 
@@ -1011,17 +1022,11 @@ class MSDeformAttn(torch.nn.Module):
         Returns:
             (N, Lq, d_model).
         """
-        value = self.value_proj(input_flatten).unflatten(-1, (self.n_heads, -1))
-        grid = (*query.shape[:2], self.n_heads, self.n_levels, self.n_points)
         layers = (self.sampling_offsets, self.attention_weights)
         states, made = _projected(layers, query)  # in f32: 16 bits are too coarse for locations
-        references = reference_points.expand(*grid[:2], self.n_levels, -1)
-        steps: dict[str, Any] = {"softmax": True, "reference_points": references, "offset_scale": self.offset_scale}
+        places, steps = (input_flatten, input_spatial_shapes, reference_points), {"offset_scale": self.offset_scale}
         steps |= {"padding_mask": input_padding_mask, "level_start_index": input_level_start_index}
-        offsets, logits = made[0].view(*grid, 2), made[1].view(grid)
-        with _made_again(layers, states, made):
-            output = ms_deform_attn(value, input_spatial_shapes, offsets, logits, **steps)
-        return self.output_proj(output)
+        return _attended(self, ms_deform_attn, places, states, made, **steps)
 
 
 __all__ = ["Linear", "MSDeformAttn", "MSDeformAttnFunction", "gemm", "linear", "ms_deform_attn", "resample"]

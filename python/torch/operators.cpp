@@ -1,7 +1,6 @@
 // The operators of tmaops.torch on torch's stable ABI: one library for torch 2.10 and newer, on CPU and CUDA.
-// Schemas, fakes and gradients are registered in python/tmaops/torch.py, but for the schema of ms_deform_attn_eager;
-// here are the kernels, which hand torch's tensors to the C interface. libtmaops.so is in the process already: Python
-// loads it first.
+// Schemas, fakes and gradients are registered in python/tmaops/torch.py; here are the kernels, which hand torch's
+// tensors to the C interface. libtmaops.so is in the process already: Python loads it first.
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
@@ -194,40 +193,22 @@ void check_lists(const Integers& levels, const std::optional<Tensor>& spatial_sh
     fail("points_per_level: not one number for each level");
 }
 
-Tensor attend(const Tensor& value, const tmaops_level_shape* levels, int64_t count, const Tensor& sampling_locations,
-              const Tensor& attention_weights, const tmaops_ms_deform_attn_options& options,
-              std::optional<ScalarType> out_dtype) {
+Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
+                      const Tensor& attention_weights TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_FORWARD),
+                      std::optional<ScalarType> out_dtype) {
   TMAOPS_FUNCTION(ms_deform_attn);
+  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
+  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_SET_FORWARD)
+  check_lists(levels, spatial_shapes, level_start_index, points_per_level);
   const bool ranks = value.dim() == 4 && sampling_locations.dim() > 1;  // else the library says what is wrong
   int64_t shape[3] = {};
   if (ranks) shape[0] = value.size(0), shape[1] = sampling_locations.size(1), shape[2] = value.size(2) * value.size(3);
   const Tensor output = empty(value, std::span(shape, ranks ? 3 : 0), out_dtype);
   const tmaops_tensor values = view(value), locations = view(sampling_locations), weights = view(attention_weights),
                       result = view(output);
-  check(ms_deform_attn(&values, levels, count, &locations, &weights, &result, &options, stream_of(value)));
+  check(ms_deform_attn(&values, shapes_in(levels), static_cast<int64_t>(levels.size() / 2), &locations, &weights,
+                       &result, &options, stream_of(value)));
   return output;
-}
-
-Tensor ms_deform_attn(const Tensor& value, const Integers& levels, const Tensor& sampling_locations,
-                      const Tensor& attention_weights TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_FORWARD),
-                      std::optional<ScalarType> out_dtype) {
-  tmaops_ms_deform_attn_options options = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-  TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_SET_FORWARD)
-  check_lists(levels, spatial_shapes, level_start_index, points_per_level);
-  return attend(value, shapes_in(levels), static_cast<int64_t>(levels.size() / 2), sampling_locations,
-                attention_weights, options, out_dtype);
-}
-
-/// With every option at its default, and the levels as a tensor (L, 2) on the host: torch takes longer to convert a
-/// list than to allocate a tensor.
-Tensor ms_deform_attn_eager(const Tensor& value, const Tensor& levels, const Tensor& sampling_locations,
-                            const Tensor& attention_weights) {
-  static constexpr tmaops_ms_deform_attn_options kDefault = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-  if (levels.is_cuda() || levels.scalar_type() != ScalarType::Long || levels.dim() != 2 || levels.size(1) != 2 ||
-      !levels.is_contiguous())
-    fail("levels: not an i64 tensor (L, 2) on the host");
-  return attend(value, static_cast<const tmaops_level_shape*>(view(levels).data), levels.size(0), sampling_locations,
-                attention_weights, kDefault, {});
 }
 
 std::tuple<Tensor, Tensor, Tensor> ms_deform_attn_backward(
@@ -318,22 +299,15 @@ Tensor gemm(const Tensor& a, const Tensor& b TMAOPS_GEMM_OPTION_LIST(TMAOPS_FORW
 
 }  // namespace
 
-STABLE_TORCH_LIBRARY_FRAGMENT(tmaops, library) {
-  library.def(
-      "ms_deform_attn_eager(Tensor value, Tensor levels, Tensor sampling_locations, Tensor attention_weights) -> "
-      "Tensor");
-}
-
 // For CPU and CUDA alike. The operators named ..._kernel are those that compiled graphs hold.
 #define TMAOPS_IMPLEMENT(name)           \
   library.impl(#name, TORCH_BOX(&name)); \
   library.impl(#name "_kernel", TORCH_BOX(&name))
-#define TMAOPS_IMPLEMENT_ALL()                                            \
-  library.impl("ms_deform_attn_eager", TORCH_BOX(&ms_deform_attn_eager)); \
-  TMAOPS_IMPLEMENT(ms_deform_attn);                                       \
-  TMAOPS_IMPLEMENT(ms_deform_attn_backward);                              \
-  TMAOPS_IMPLEMENT(resample);                                             \
-  TMAOPS_IMPLEMENT(resample_backward);                                    \
+#define TMAOPS_IMPLEMENT_ALL()               \
+  TMAOPS_IMPLEMENT(ms_deform_attn);          \
+  TMAOPS_IMPLEMENT(ms_deform_attn_backward); \
+  TMAOPS_IMPLEMENT(resample);                \
+  TMAOPS_IMPLEMENT(resample_backward);       \
   TMAOPS_IMPLEMENT(gemm)
 
 STABLE_TORCH_LIBRARY_IMPL(tmaops, CPU, library) { TMAOPS_IMPLEMENT_ALL(); }

@@ -430,24 +430,6 @@ def test_deterministic_mode_is_obeyed(device):
     assert asked == [True, False]
 
 
-def test_second_derivatives_are_refused(device):
-    given = inputs(device)
-    (grad,) = torch.autograd.grad(
-        ops.ms_deform_attn(given[0], LEVELS, *given[1:]).square().sum(), given[:1], create_graph=True
-    )
-    with pytest.raises(NotImplementedError, match="first order"):
-        grad.sum().backward()
-
-
-def calls(given):
-    """The operator by its function, and as torch knows it."""
-    flat = [side for level in LEVELS for side in level]
-    return (
-        lambda value: ops.ms_deform_attn(value, LEVELS, *given[1:]),
-        lambda value: torch.ops.tmaops.ms_deform_attn(value, flat, *given[1:]),
-    )
-
-
 def test_what_watches_operators_sees_those_with_all_arguments(device):
     """Plain calls go to an operator with fewer arguments, where nobody watches."""
     seen = []
@@ -561,23 +543,98 @@ def test_vmap_takes_packed_rows_and_matrices(device):
     torch.testing.assert_close(torch.vmap(product)(a, b, bias), _by_calls(product, (0, 0, 0), a, b, bias))
 
 
-def test_forward_mode_is_refused(device):
-    given = [tensor.detach() for tensor in inputs(device)]
-    for call in calls(given):
-        with pytest.raises(NotImplementedError, match="forward"):
-            torch.func.jvp(call, (given[0],), (given[0],))
-        for requires_grad in (False, True):
-            with torch.autograd.forward_ad.dual_level():
-                dual = torch.autograd.forward_ad.make_dual(given[0].clone().requires_grad_(requires_grad), given[0])
-                with pytest.raises(NotImplementedError, match="forward"):
-                    call(dual)
+def by_definition(value, locations, weights):
+    """The operator by functions that have derivatives of every order: a matrix of tents over the pixels."""
+    output, start = 0, 0
+    for level, (height, width) in enumerate(LEVELS):
+        tents = [
+            (
+                1 - (locations[..., level, :, axis, None] * side - 0.5 - torch.arange(side, device=value.device)).abs()
+            ).relu()
+            for axis, side in enumerate((width, height))
+        ]
+        pixels = value[:, start : start + height * width].unflatten(1, (height, width))
+        output = output + torch.einsum("nqmp,nqmpy,nqmpx,nyxmd->nqmd", weights[..., level, :], *tents[::-1], pixels)
+        start += height * width
+    return output.flatten(2)
 
 
-def test_functional_gradients_are_refused(device):
-    given = [tensor.detach() for tensor in inputs(device)]
-    for call in calls(given):
-        with pytest.raises(NotImplementedError, match="torch.autograd.grad"):
-            torch.func.grad(lambda value: call(value).sum())(given[0])
+def derivatives(function, given):
+    """Of all orders and kinds that users of torch.func take; `given` are a function's arguments."""
+    func, places = torch.func, tuple(range(len(given)))
+    directions = [torch.cos(tensor) for tensor in given]
+
+    def total(*given):
+        return function(*given).square().sum()
+
+    def sloped(*given):
+        return sum((grad * way).sum() for grad, way in zip(func.grad(total, places)(*given), directions))
+
+    def single(*given):
+        return total(*(tensor[None] for tensor in given))
+
+    def cut(first):  # two levels of torch.func, of which the inner one asks for nothing of the operator
+        return func.grad(lambda scale: (function(first, *given[1:]) * scale).sum().square())(given[0].sum()).square()
+
+    yield "grad", func.grad(total, places)(*given)
+    yield "jvp", func.jvp(total, tuple(given), tuple(directions))
+    yield "grad of grad", func.grad(sloped, places)(*given)
+    yield "jvp of grad", func.jvp(func.grad(total, places), tuple(given), tuple(directions))[1]
+    yield "vmap of grad", func.vmap(func.grad(single, places))(*given)
+    yield "jacfwd", func.jacfwd(function)(*given)
+    yield "hessian", func.hessian(lambda first: total(first, *given[1:]))(given[0])
+    yield "grad beside grad", func.grad(cut)(given[0])
+
+
+def test_attention_has_derivatives_of_every_order_and_torch_funcs(device, f64):
+    given = [tensor.detach() for tensor in inputs(device, f64, queries=2, batch=1, heads=1, channels=2)]
+    got = derivatives(lambda value, *rest: ops.ms_deform_attn(value, LEVELS, *rest), given)
+    for (kind, mine), (_, theirs) in zip(got, derivatives(by_definition, given), strict=True):
+        torch.testing.assert_close(mine, theirs, msg=lambda text, kind=kind: f"{kind}: {text}")
+
+
+def test_fused_attention_has_second_derivatives(device):
+    if device != "cpu":
+        pytest.skip("needs f64")
+    for components, points in ((2, 2), (4, 2), (4, [1, 2])):
+        given = fused_inputs(device, torch.float64, components, points, queries=2)
+        assert torch.autograd.gradgradcheck(fused, given, fast_mode=True)
+
+
+@pytest.mark.parametrize("outside", ["hold", "nan", "extrapolate"])
+def test_resample_has_derivatives_of_every_order_and_torch_funcs(outside, device, f64):
+    times, targets = torch.arange(5.0, device=device), torch.tensor([-0.5, 0.2, 3.3, 7.0], device=device)
+    values = torch.randn(2, 5, 3, device=device, dtype=f64)
+    steps = ops.resample(torch.eye(5, device=device, dtype=f64), times, targets, outside=outside).nan_to_num()
+    got = derivatives(lambda given: ops.resample(given, times, targets, outside=outside).nan_to_num(), [values])
+    for (kind, mine), (_, theirs) in zip(got, derivatives(lambda given: steps @ given, [values]), strict=True):
+        torch.testing.assert_close(mine, theirs, msg=lambda text, kind=kind: f"{kind}: {text}")
+
+
+def test_forward_mode_goes_with_gradients_and_refuses_what_is_not_linear(device):
+    values, times = torch.randn(1, 5, 4, device=device), torch.arange(5.0, device=device)
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(values.clone().requires_grad_(), torch.ones_like(values))
+        output = ops.resample(dual, times, times[:4] + 0.5)
+        torch.testing.assert_close(forward.unpack_dual(output).tangent, torch.ones_like(output))
+        assert output.requires_grad
+        for mode in ("cubic", "slerp", "min"):
+            with pytest.raises(NotImplementedError, match=mode):
+                ops.resample(dual, times, times[:4] + 0.5, interpolation=mode)
+
+
+def test_gemm_has_derivatives_of_every_order_and_torch_funcs(device):
+    given = [torch.randn(3, *shape, device=device) for shape in ((4, 5), (5, 2))]
+    if device != "cpu":
+        pytest.skip("needs f32")
+
+    def product(a, b):
+        return torch.nn.functional.gelu(a @ b)
+
+    got = derivatives(lambda a, b: ops.gemm(a, b, activation="gelu"), given)
+    for (kind, mine), (_, theirs) in zip(got, derivatives(product, given), strict=True):
+        torch.testing.assert_close(mine, theirs, **ROUNDING, msg=lambda text, kind=kind: f"{kind}: {text}")
 
 
 def test_errors_name_the_argument(device):
