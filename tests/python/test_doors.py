@@ -355,6 +355,54 @@ def test_the_slot_of_libreyolo_is_taken(repository):
     assert slots["ms_deform_attn"] == []
 
 
+def test_functions_of_other_names_are_replaced_where_they_give_the_same_numbers(repository):
+    alike, border = named(core_function, "deform_attn_core_pytorch"), named(with_border, CORE)
+    module = repository("tadtr.ops", deform_attn_core_pytorch=alike, ms_deform_attn_core_pytorch=border)
+    reference = repository("tadtr.tests", core=core_function)
+    with pytest.warns(UserWarning, match=r"other numbers, and kept: tadtr\.ops\.ms_deform_attn_core_pytorch$"):
+        assert tmaops.compat.detr.patch() == ["tadtr.ops.deform_attn_core_pytorch"]
+    assert module.ms_deform_attn_core_pytorch is border and reference.core is core_function
+    given = leaves(*inputs("cpu"))
+    compare(functools.partial(whole, module.deform_attn_core_pytorch), functools.partial(whole, alike), given)
+
+
+def with_border(value, value_spatial_shapes, sampling_locations, attention_weights):
+    return core_function(value, value_spatial_shapes, sampling_locations.clamp(0.1, 0.9), attention_weights)
+
+
+def test_the_older_function_and_extension_have_no_level_starts(repository):
+    """As TrackFormer has them."""
+    extension = importlib.import_module("MultiScaleDeformableAttention")
+
+    class Client(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *given):
+            ctx.save_for_backward(*given)
+            return extension.ms_deform_attn_forward(*given, 64)
+
+        @staticmethod
+        def backward(ctx, grad):
+            value, locations, weights = extension.ms_deform_attn_backward(*ctx.saved_tensors, grad, 64)
+            return value, None, locations, weights
+
+    given = leaves(*inputs("cpu"))
+    wanted = functools.partial(whole, core_function)
+    compare(lambda value, *steps: Client.apply(value, SHAPES, *steps), wanted, given)
+    module = repository("trackformer.ops", MSDeformAttnFunction=Own)
+    tmaops.compat.detr.patch()
+    compare(lambda value, *steps: module.MSDeformAttnFunction.apply(value, SHAPES, *steps, 64), wanted, given)
+
+
+@pytest.mark.parametrize("row", ["Deformable DETR", "RT-DETRv2", "D-FINE"])
+def test_functions_of_repositories_compile_for_any_sizes(row):
+    _, name, own, call = ROWS[row]
+    new = getattr(tmaops.compat.detr, name)
+    compiled = torch.compile(lambda *given: call(new, *given), backend="aot_eager", dynamic=True)
+    for queries in (5, 9):
+        given = [tensor.detach() for tensor in inputs("cpu", queries=queries, batch=queries - 3)]
+        torch.testing.assert_close(compiled(*given), call(own, *given))
+
+
 def test_functions_with_other_arguments_are_left_alone(repository):
     def deformable_attention_core_func(value, shapes, level_start_index, sampling_locations, attention_weights):
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -27,6 +27,18 @@ def attention(
         return output
     types = (value.dtype, locations.dtype, weights.dtype)
     return output.to(functools.reduce(torch.promote_types, types))
+
+
+def with_starts(function: Callable) -> Callable:
+    """The function, which may be called without its third argument, the starts of levels, as TrackFormer's extension is."""
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        if len(given) > 2 and isinstance(given[2], Tensor) and given[2].dim() > 1:
+            given = (*given[:2], None, *given[2:])
+        return function(*given, **named)
+
+    return call
 
 
 def pairs(shapes: Levels) -> list[Any]:
@@ -80,28 +92,36 @@ def pixels_first(value: Tensor | Sequence[Tensor], levels: Sequence[Sequence[int
     if not isinstance(value, Tensor):
         return _joined(value)
     pixels = sum(height * width for height, width in levels)
-    first = value.shape[1] == pixels and value.shape[2] == heads
-    last = value.shape[1] == heads and value.shape[3] == pixels
-    if first == last:
+    found = []  # not a comparison of truths, which symbols of a compiled graph do not take
+    if value.shape[1] == pixels and value.shape[2] == heads:
+        found.append(value)
+    if value.shape[1] == heads and value.shape[3] == pixels:
+        found.append(value.permute(0, 3, 1, 2))
+    if len(found) != 1:
         got = f"{tuple(value.shape)} beside {heads} heads and levels of {pixels} pixels"
-        needed = "(N, S, M, D) or (N, M, D, S)" + (": both would be right" if first else "")
+        needed = "(N, S, M, D) or (N, M, D, S)" + (": both would be right" if found else "")
         raise invalid_value("ms_deform_attn: value", got, needed)
-    return value if first else value.permute(0, 3, 1, 2)
+    return found[0]
 
 
-def folded(
+def deformable_attention_core_func_v2(
     value: Tensor | Sequence[Tensor],
     value_spatial_shapes: Levels,
     sampling_locations: Tensor,
     attention_weights: Tensor,
-    points_per_level: Sequence[int] | None = None,
+    num_points_list: Sequence[int] | None = None,
     method: str = "default",
+    value_shape: str = "default",
 ) -> Tensor:
-    """The operator on a value of any layout, with locations (N, Lq, M, L, P, 2), or (N, Lq, M, L * P, 2) of levels and points in one."""
+    """The function of RT-DETRv2, value (N, S, M, D), and of D-FINE and DEIM, levels (N, M, D, H * W). The layout is seen from the value.
+
+    Locations are (N, Lq, M, L, P, 2), or (N, Lq, M, L * P, 2) of levels and points in one.
+    """
     levels = pairs(value_spatial_shapes)
-    if points_per_level is None and sampling_locations.dim() == 5:
-        points_per_level = [sampling_locations.shape[3] // len(levels)] * len(levels)
+    points = num_points_list if num_points_list is None else list(num_points_list)
+    if points is None and sampling_locations.dim() == 5:
+        points = [sampling_locations.shape[3] // len(levels)] * len(levels)
     value = pixels_first(value, levels, sampling_locations.shape[2])
     weights = attention_weights.reshape(sampling_locations.shape[:-1])
-    options = {"points_per_level": points_per_level, "sampling": "nearest" if method == "discrete" else "bilinear"}
+    options = {"points_per_level": points, "sampling": "nearest" if method == "discrete" else "bilinear"}
     return attention(value, levels, sampling_locations, weights, **options)

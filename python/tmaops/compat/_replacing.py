@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -23,7 +22,7 @@ def is_ours(thing: Any) -> bool:
     if isinstance(thing, functools.partial):
         thing = thing.func
     home = thing.__name__ if isinstance(thing, ModuleType) else getattr(thing, "__module__", None)
-    return (home or "").partition(".")[0] == "tmaops"
+    return str(home).partition(".")[0] == "tmaops"
 
 
 class Replacements:
@@ -37,23 +36,14 @@ class Replacements:
             self._made.append((owner, name, old))
             setattr(owner, name, new)
 
-    def everywhere(self, name: str, new: Any, fits: Callable[[ModuleType, Any], bool]) -> list[str]:
-        """Puts `new` in the place of what has this name, in all modules where it fits. Returns their names with it."""
-        replaced = []
-        for module, old in modules_with(name):
-            if not is_ours(old) and fits(module, old):
-                self.set(module, name, new)
-                replaced.append(f"{module.__name__}.{name}")
-        return replaced
-
-    def in_layers(self, model: Any, news: dict[str, Any], fits: Callable[[Any], bool]) -> list[str]:
-        """The same for the functions, plain or partial, that layers of a model hold."""
+    def in_layers(self, model: Any, news: dict[str, Any], like: Callable[[Any], str | None]) -> list[str]:
+        """Replaces the functions, plain or partial, that layers of a model hold. `like` names the new one for a function."""
         replaced = []
         for path, layer in model.named_modules() if model is not None else ():
             for attribute, held in list(vars(layer).items()):
                 function = held.func if isinstance(held, functools.partial) else held
-                new = news.get(getattr(function, "__name__", ""))
-                if new is not None and not is_ours(function) and fits(function):
+                new = news.get(like(function) or "")
+                if new is not None and not is_ours(function):
                     partial = isinstance(held, functools.partial)
                     self.set(layer, attribute, functools.partial(new, *held.args, **held.keywords) if partial else new)
                     replaced.append(f"{path}.{attribute}")
@@ -69,7 +59,3 @@ class Replacements:
 
     def __bool__(self) -> bool:
         return bool(self._made)
-
-
-def warn_of_nothing(what: str) -> None:
-    warnings.warn(f"tmaops: patch() has replaced nothing: {what}", stacklevel=3)

@@ -1,6 +1,8 @@
 """Deformable attention of detectors' own repositories on tmaops: import the repository's model files, then `patch()`.
 
-What is replaced has one of these names and the arguments that the repositories give it, in whatever module it is:
+What is replaced has one of these names and the arguments that the repositories give it, in whatever module it is. A function of
+another name of deformable attention is replaced, too, where it has the same arguments and gives the same numbers. One that gives
+other numbers (by a border or an alignment of its own) stays, and a warning says so.
 
     multi_scale_deformable_attn_pytorch      ultralytics, detrex, GroundingDINO, Salience-DETR, Relation-DETR
     ms_deform_attn_core_pytorch              Deformable DETR, DINO, Mask2Former, MaskDINO, LW-DETR, rfdetr
@@ -9,16 +11,20 @@ What is replaced has one of these names and the arguments that the repositories 
     MSDeformAttnFunction                     Deformable DETR and those built on it: the function of the compiled extension
     MultiScaleDeformableAttnFunction         detrex, GroundingDINO
 
-The compiled extensions detrex._C, groundingdino._C and MultiScaleDeformableAttention get our functions. The first two stand there
-where they were never built.
+The compiled extensions detrex._C, groundingdino._C, mmcv._ext and MultiScaleDeformableAttention get our functions. The first two
+stand there where they were never built.
 The slot `ms_deform_attn` of libreyolo is taken.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
+import itertools
+import re
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -26,12 +32,37 @@ import torch
 from torch import Tensor
 
 from tmaops.compat import extension
-from tmaops.compat._attention import Levels, attention, folded, pairs
-from tmaops.compat._replacing import Replacements, is_ours, warn_of_nothing
-from tmaops.compat.mmcv import MultiScaleDeformableAttnFunction, multi_scale_deformable_attn_pytorch
+from tmaops.compat._attention import Levels, attention, deformable_attention_core_func_v2, pairs, with_starts
+from tmaops.compat._replacing import Replacements, is_ours
 
-_EXTENSIONS = ("detrex._C", "groundingdino._C", "MultiScaleDeformableAttention")
+_EXTENSIONS = ("detrex._C", "groundingdino._C", "mmcv._ext", "MultiScaleDeformableAttention")
 _replaced = Replacements()
+
+
+class MultiScaleDeformableAttnFunction:
+    """The autograd function of mmcv and of Deformable DETR: its `apply` alone."""
+
+    @staticmethod
+    @with_starts
+    def apply(
+        value: Tensor, shapes: Tensor, starts: Tensor | None, locations: Tensor, weights: Tensor, im2col_step: int = 64
+    ) -> Tensor:
+        return attention(value, pairs(shapes), locations, weights, starts)
+
+
+def multi_scale_deformable_attn_pytorch(
+    value: Tensor,
+    value_spatial_shapes: Tensor,
+    sampling_locations: Tensor,
+    attention_weights: Tensor,
+    fifth: Tensor | None = None,
+    im2col_step: int = 64,
+) -> Tensor:
+    """The function of mmcv for the CPU, and of RT-DETR's own repository; or with the arguments of `apply`, as mmcv's old layers call it."""
+    if fifth is not None:
+        shifted = (value, value_spatial_shapes, sampling_locations, attention_weights, fifth)
+        return MultiScaleDeformableAttnFunction.apply(*shifted)
+    return deformable_attention_core_func_v2(value, value_spatial_shapes, sampling_locations, attention_weights)
 
 
 def ms_deform_attn_core_pytorch(
@@ -43,24 +74,10 @@ def ms_deform_attn_core_pytorch(
 ) -> Tensor:
     """The function of Deformable DETR, value (N, S, M, D), and of LW-DETR and rfdetr, value (N, M, D, S)."""
     shapes = value_spatial_shapes if value_spatial_shapes_hw is None else value_spatial_shapes_hw
-    return folded(value, shapes, sampling_locations, attention_weights)
+    return deformable_attention_core_func_v2(value, shapes, sampling_locations, attention_weights)
 
 
 deformable_attention_core_func = multi_scale_deformable_attn_pytorch  # the function of RT-DETR's own repository
-
-
-def deformable_attention_core_func_v2(
-    value: Tensor | list[Tensor],
-    value_spatial_shapes: Levels,
-    sampling_locations: Tensor,
-    attention_weights: Tensor,
-    num_points_list: list[int],
-    method: str = "default",
-    value_shape: str = "default",
-) -> Tensor:
-    """The function of RT-DETRv2, value (N, S, M, D), and of D-FINE and DEIM, levels (N, M, D, H * W). The layout is seen from the value."""
-    points = list(num_points_list)
-    return folded(value, value_spatial_shapes, sampling_locations, attention_weights, points, method)
 
 
 MSDeformAttnFunction = MultiScaleDeformableAttnFunction  # the autograd function of Deformable DETR
@@ -71,6 +88,8 @@ _FUNCTIONS: dict[str, Any] = {
     "ms_deform_attn_core_pytorch": ms_deform_attn_core_pytorch,
     "deformable_attention_core_func": deformable_attention_core_func,
     "deformable_attention_core_func_v2": deformable_attention_core_func_v2,
+    "MSDeformAttnFunction": MultiScaleDeformableAttnFunction,
+    "MultiScaleDeformableAttnFunction": MultiScaleDeformableAttnFunction,
 }
 
 
@@ -81,29 +100,78 @@ def _slot(
     return attention(value, pairs(spatial_shapes), sampling_locations, attention_weights)
 
 
-def _takes(function: Any) -> bool:
-    """Whether a function has the arguments of ours of that name."""
+_NAMES = re.compile("deform.*att", re.IGNORECASE)  # of what may be like ours
+
+
+def _parameters(function: Any) -> list[str]:
     try:
-        theirs = list(inspect.signature(function).parameters)
+        return list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
-        return False
-    ours = list(inspect.signature(_FUNCTIONS[function.__name__]).parameters)
-    return len(theirs) >= 4 and theirs == ours[: len(theirs)]
+        return []
 
 
-def _fits(module: ModuleType, function: Any) -> bool:
-    return not module.__name__.startswith(("libreyolo.", "tmaops.")) and _takes(function)
+@functools.cache
+def _agrees(theirs: Any, ours: str) -> bool | None:
+    """Whether a function gives our numbers, inside and outside of the levels; None where it cannot be tried."""
+    levels, drawn, found = [(2, 3), (1, 2)], torch.Generator().manual_seed(1), None
+    value, weights = (torch.rand(shape, generator=drawn) for shape in ((1, 8, 5, 4), (1, 6, 5, 2, 2)))
+    locations = torch.rand(1, 6, 5, 2, 2, 2, generator=drawn) * 1.6 - 0.3
+    first, flat, wanted = value.permute(0, 2, 3, 1), weights.flatten(3), attention(value, levels, locations, weights)
+    values = (value, first.contiguous(), list(first.split([6, 2], -1)))
+    steps = ((locations, weights), (locations, flat), (locations.flatten(3, 4), flat))
+    points = [[2, 2]] if ours == "deformable_attention_core_func_v2" else []
+    for layout, shapes, step in itertools.product(values, (torch.tensor(levels), levels), steps):
+        try:
+            with torch.no_grad():
+                made = theirs(layout, shapes, *step, *points)
+        except Exception:  # it is not called so
+            continue
+        found = (
+            found or isinstance(made, Tensor) and made.shape == wanted.shape and torch.allclose(made, wanted, atol=1e-4)
+        )
+    return found
 
 
-def _has_apply(module: ModuleType, kind: Any) -> bool:
-    return not module.__name__.startswith("tmaops.") and hasattr(kind, "apply")
+def _alike(thing: Any) -> str | None:
+    """The name of our function that stands in for a function; None for one that stays."""
+    name = str(getattr(thing, "__name__", ""))
+    if not _NAMES.search(name) or not callable(thing) or isinstance(thing, type) or is_ours(thing):
+        return None
+    theirs = _parameters(thing)
+    for ours in [name] if name in _FUNCTIONS else _FUNCTIONS:
+        parameters = _parameters(_FUNCTIONS[ours])[: len(theirs)]
+        if len(theirs) >= 4 and theirs[4:] == parameters[4:]:
+            agrees = _agrees(thing, ours)
+            if agrees or agrees is None and ours == name and theirs == parameters:
+                return ours
+    return None
+
+
+def _functions_like_ours() -> list[str]:
+    """Puts our functions in the place of those that are like them, and says which of a known name are not."""
+    found: dict[str, str | None] = {}
+    for module in list(sys.modules.values()):
+        home = getattr(module, "__name__", "")
+        if home.partition(".")[0] in ("tmaops", "torch", "transformers", "libreyolo"):
+            continue
+        for attribute, thing in list(getattr(module, "__dict__", {}).items()):
+            if not _NAMES.search(attribute) or is_ours(thing):
+                continue
+            ours = attribute if attribute in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
+            if ours is not None:
+                _replaced.set(module, attribute, _FUNCTIONS[ours])
+            if ours is not None or attribute in _FUNCTIONS:
+                found[f"{home}.{attribute}"] = ours
+    if kept := [name for name, ours in found.items() if ours is None]:
+        warnings.warn(f"tmaops: with other arguments or other numbers, and kept: {', '.join(kept)}", stacklevel=3)
+    return [name for name, ours in found.items() if ours is not None]
 
 
 def _put_extension(name: str) -> list[str]:
     """Gives a compiled extension our functions, or puts a module in its place where its package has none."""
     package = name.partition(".")[0]
     names = ("ms_deform_attn_forward", "ms_deform_attn_backward")
-    if package not in sys.modules:
+    if package not in sys.modules or name == "mmcv._ext" and name not in sys.modules:
         return []
     compiled = sys.modules.get(name)
     if compiled is None and importlib.util.find_spec(name) is not None:
@@ -126,21 +194,18 @@ def patch(model: torch.nn.Module | None = None) -> list[str]:
     Returns:
         What was replaced: "src.zoo.rtdetr.utils.deformable_attention_core_func", ... A warning says so where there was nothing.
     """
-    names = []
-    for name, function in _FUNCTIONS.items():
-        names += _replaced.everywhere(name, function, _fits)
-    for name in ("MSDeformAttnFunction", "MultiScaleDeformableAttnFunction"):
-        names += _replaced.everywhere(name, MultiScaleDeformableAttnFunction, _has_apply)
+    names = _functions_like_ours()
     for name in _EXTENSIONS:
         names += _put_extension(name)
-    names += _replaced.in_layers(model, _FUNCTIONS, _takes)
+    names += _replaced.in_layers(model, _FUNCTIONS, _alike)
     slots = sys.modules.get("libreyolo.kernels")
     if slots is not None:
         slots.unregister("ms_deform_attn", "tmaops")
         slots.register("ms_deform_attn", _slot, name="tmaops")
         names.append("libreyolo.kernels: ms_deform_attn")
     if not names and not _replaced:
-        warn_of_nothing("no imported module has a function that it knows; import the repository's model first")
+        what = "no imported module has a function that it knows; import the repository's model first"
+        warnings.warn(f"tmaops: patch() has replaced nothing: {what}", stacklevel=2)
     return names
 
 

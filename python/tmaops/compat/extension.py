@@ -1,6 +1,6 @@
 """The compiled extensions of Deformable DETR, DINO, Mask2Former, detrex, GroundingDINO and mmcv, on tmaops.
 
-Two functions, on the CPU and on CUDA, of any strides, types and batch; im2col_step is taken and not looked at. The backward
+Two functions, with or without the starts of levels, on the CPU and on CUDA, of any strides, types and batch; im2col_step is taken and not looked at. The backward
 function returns the gradients, or fills those that it is given, as mmcv has it.
 """
 
@@ -13,12 +13,14 @@ from torch import Tensor
 
 import tmaops
 from tmaops import torch as ops
+from tmaops.compat._attention import with_starts
 
 
+@with_starts
 def ms_deform_attn_forward(
     value: Tensor,
     spatial_shapes: Tensor,
-    level_start_index: Tensor,
+    level_start_index: Tensor | None,
     sampling_loc: Tensor,
     attn_weight: Tensor,
     im2col_step: int = 64,
@@ -28,10 +30,11 @@ def ms_deform_attn_forward(
         return ops.ms_deform_attn(value, spatial_shapes, sampling_loc, attn_weight, level_start_index=level_start_index)
 
 
+@with_starts
 def ms_deform_attn_backward(
     value: Tensor,
     spatial_shapes: Tensor,
-    level_start_index: Tensor,
+    level_start_index: Tensor | None,
     sampling_loc: Tensor,
     attn_weight: Tensor,
     grad_output: Tensor,
@@ -43,7 +46,8 @@ def ms_deform_attn_backward(
     inputs, deterministic = (sampling_loc, attn_weight), torch.are_deterministic_algorithms_enabled()
     with torch.no_grad():
         if not outputs:  # an operator, which torch.compile takes
-            given = {"level_start_index": level_start_index.tolist(), "deterministic": deterministic}
+            starts = None if level_start_index is None else level_start_index.tolist()
+            given = {"level_start_index": starts, "deterministic": deterministic}
             arguments = (grad_output, value, ops._flat_levels(spatial_shapes), *inputs, 7)  # 7: all three
             return list(ops._call("ms_deform_attn_backward", arguments, given))
         more: dict[str, Any] = {"level_start_index": level_start_index, "deterministic": deterministic}

@@ -39,9 +39,8 @@ def forward(
     sampling_locations: Tensor,
     attention_weights: Tensor,
     im2col_step: int = 64,
-    **_: object,
 ) -> Tensor:
-    """`MultiScaleDeformableAttention.forward`."""
+    """(N, Lq, M * D) of value (N, S, M, D), shapes (L, 2), starts (L), locations (N, Lq, M, L, P, 2), weights (N, Lq, M, L, P)."""
     shapes = value_spatial_shapes if value_spatial_shapes_list is None else value_spatial_shapes_list
     return attention(value, pairs(shapes), sampling_locations, attention_weights)
 
@@ -51,18 +50,13 @@ def _layer_forward(self: Any, hidden_states: Tensor, attention_mask: Tensor | No
     positions = given.get("position_embeddings")
     states = hidden_states if positions is None else hidden_states + positions
     states = states.to(ops._autocast_dtype(states) or states.dtype)  # once: both layers would keep a copy of their own
-    value = self.value_proj(given["encoder_hidden_states"]).unflatten(-1, (self.n_heads, -1))
-    grid = (*states.shape[:2], self.n_heads, self.n_levels, self.n_points)
-    layers = (self.sampling_offsets, self.attention_weights)
-    made = [layer(states) for layer in layers]
-    offsets, logits = made[0].view(*grid, 2), made[1].view(grid)
-    references = given["reference_points"].expand(*grid[:2], self.n_levels, -1)
+    made = [self.sampling_offsets(states), self.attention_weights(states)]
     mask = None if attention_mask is None else ~attention_mask
-    shapes = given["spatial_shapes" if given.get("spatial_shapes_list") is None else "spatial_shapes_list"]
-    steps = {"softmax": True, "reference_points": references, "padding_mask": mask}
-    with ops._made_again(layers, states, made):
-        output = attention(value, pairs(shapes), offsets, logits, **steps)
-    return self.output_proj(output), logits.detach().flatten(3).softmax(-1).view(grid)
+    shapes = pairs(given["spatial_shapes" if given.get("spatial_shapes_list") is None else "spatial_shapes_list"])
+    places = (given["encoder_hidden_states"], shapes, given["reference_points"])
+    output = ops._attended(self, attention, places, states, made, padding_mask=mask)
+    weights = made[1].detach().unflatten(-1, (self.n_heads, -1)).softmax(-1)
+    return output, weights.unflatten(-1, (self.n_levels, self.n_points))
 
 
 _STATES = (
@@ -166,7 +160,7 @@ def patch(model: torch.nn.Module | None = None) -> list[str]:
     patched = [
         name for name, module in list(sys.modules.items()) if _FILES.match(name) and module and _patch_module(module)
     ]
-    _replaced.in_layers(model, _FUNCTIONS, lambda function: True)
+    _replaced.in_layers(model, _FUNCTIONS, lambda function: getattr(function, "__name__", None))
     return patched
 
 
