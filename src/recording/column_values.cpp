@@ -39,7 +39,7 @@ bool turns(const ColumnView& view, std::span<const ChannelReference> channels) {
   return fraction && change;
 }
 
-/// The least and the greatest value of a channel; a NaN is neither.
+/// The least and the greatest value of a channel; a NaN or an infinity is neither.
 std::pair<double, double> range_of(const Column& column, std::int64_t channel) {
   constexpr std::size_t kLanes = 8, kPart = 256;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -51,11 +51,11 @@ std::pair<double, double> range_of(const Column& column, std::int64_t channel) {
   for (std::int64_t row = 0; row < rows; row += static_cast<std::int64_t>(kPart)) {
     const auto count = static_cast<std::size_t>(std::min(static_cast<std::int64_t>(kPart), rows - row));
     load_f64(column.data, row * width + channel, width, static_cast<std::int64_t>(count), values.data(), 1);
-    for (std::size_t i = count; i % kLanes != 0; ++i) values[i] = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = count; i % kLanes != 0; ++i) values[i] = kInfinity;
     for (std::size_t i = 0; i < count; i += kLanes)
       for (std::size_t k = 0; k < kLanes; ++k) {
-        least[k] = values[i + k] < least[k] ? values[i + k] : least[k];
-        greatest[k] = values[i + k] > greatest[k] ? values[i + k] : greatest[k];
+        least[k] = values[i + k] < least[k] && values[i + k] > -kInfinity ? values[i + k] : least[k];
+        greatest[k] = values[i + k] > greatest[k] && values[i + k] < kInfinity ? values[i + k] : greatest[k];
       }
   }
   return {*std::ranges::min_element(least), *std::ranges::max_element(greatest)};
@@ -173,14 +173,8 @@ std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelRe
                                          const std::vector<std::int64_t>& offsets, double turn) {
   constexpr double kRadians = 2 * std::numbers::pi, kDegrees = 360;
   AngleRule rule;
-  rule.least = std::numeric_limits<double>::infinity();
-  rule.greatest = -rule.least;
-  for (std::int64_t row = 0; row < view.rows(); ++row) {
-    const double value = view.value(channel, row);
-    if (!std::isfinite(value)) continue;
-    rule.least = std::min(rule.least, value);
-    rule.greatest = std::max(rule.greatest, value);
-  }
+  const std::pair range = range_of(view.columns[channel.column], channel.channel);
+  rule.least = range.first, rule.greatest = range.second;
   if (rule.least > rule.greatest) rule.least = rule.greatest = 0;
   const auto within = [&](double low, double length) {
     return rule.least >= low - kRangeTolerance * length && rule.greatest <= low + (1 + kRangeTolerance) * length;

@@ -72,15 +72,15 @@ std::int64_t zone_seconds(const std::string& zone) {
   return parse_offset(reader, zone[0] == '-', seconds) ? seconds : 0;
 }
 
-std::string civil_text(std::int64_t seconds, std::int64_t fraction, const IsoStyle& style, int digits) {
-  const std::chrono::sys_seconds time{std::chrono::seconds(seconds + zone_seconds(style.zone))};
+std::string civil_text(const SecondsAndRest& at, const IsoStyle& style, int digits) {
+  const std::chrono::sys_seconds time{std::chrono::seconds(at.seconds + zone_seconds(style.zone))};
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const auto rest = static_cast<int>((time - day).count());
   char text[48];
   std::snprintf(text, sizeof text, "%04d-%02u-%02u%c%02d:%02d:%02d.%09lld", static_cast<int>(date.year()),
                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), style.separator, rest / 3600,
-                rest / 60 % 60, rest % 60, static_cast<long long>(fraction));
+                rest / 60 % 60, rest % 60, static_cast<long long>(at.nanoseconds));
   constexpr std::size_t kWithoutFraction = 19;
   return std::string(text).substr(0, kWithoutFraction + (digits == 0 ? 0 : 1 + static_cast<std::size_t>(digits))) +
          style.zone;
@@ -131,8 +131,7 @@ ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, Iso
 }
 
 std::string iso_time_text(std::int64_t nanoseconds, const IsoStyle& style, int digits) {
-  const auto [seconds, fraction] = split_seconds(nanoseconds);
-  return civil_text(seconds, fraction, style, digits);
+  return civil_text(split_seconds(nanoseconds), style, digits);
 }
 
 TimeUnit unit_of_datetime(const ElementType& type) {
@@ -145,14 +144,10 @@ std::string datetime_text(const Array& array, std::int64_t index) {
   const TimeUnit unit = unit_of_datetime(array.type);
   const int decimals = 9 - digits_to_nanoseconds(unit);
   const std::int64_t per_second = kSecond / nanoseconds_of(unit);
-  std::int64_t seconds = count / per_second, fraction = count % per_second;
-  if (fraction < 0) {
-    fraction += per_second;
-    --seconds;
-  }
-  fraction *= nanoseconds_of(unit);
+  const std::int64_t rest = (count % per_second + per_second) % per_second,
+                     seconds = count / per_second - (count % per_second < 0 ? 1 : 0);
   if (seconds < kFirstYear || seconds >= kAfterLastYear) return std::to_string(count);  // no year of four digits
-  return civil_text(seconds, fraction, {}, decimals);
+  return civil_text({seconds, rest * nanoseconds_of(unit)}, {}, decimals);
 }
 
 }  // namespace tmaops::recording

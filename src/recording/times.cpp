@@ -205,6 +205,16 @@ bool names_longer_unit(const std::string& name) {
   return std::ranges::count(split_list("min,mins,minutes,h,hr,hrs,hours,days"), word) != 0;
 }
 
+/// Whether times are hours, minutes and seconds in one number, as NMEA has them: 101159, 101200.
+bool are_clock_digits(const std::vector<std::int64_t>& times) {
+  constexpr std::int64_t kMinute = 100 * kSecond, kJump = 40 * kSecond;
+  const auto is_no_clock = [](std::int64_t time) {
+    return time < 0 || time >= 2400 * kMinute || time % kMinute >= 60 * kSecond || time / kMinute % 100 >= 60;
+  };
+  const auto jumps = [](std::int64_t a, std::int64_t b) { return b - a > kJump && b - a < kJump + kSecond * 20; };
+  return std::ranges::adjacent_find(times, jumps) != times.end() && std::ranges::none_of(times, is_no_clock);
+}
+
 double seconds_of(TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); }
 
 // Steps of whole numbers below the first are seconds, below the second ms, below the third us. Recorders have 0.1 Hz to
@@ -330,13 +340,14 @@ std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<
 void warn_of_times(Recording& recording, const TimeOptions& options) {
   const TimeColumn& time = recording.time;
   const std::string name = "'" + display_text(time.name) + "'";
-  if (!time.unit_doubt.empty())
-    recording.warnings.push_back({"unit_ambiguous", recording.where + ": the time " + name + " " + time.unit_doubt +
-                                                        " (--time-unit says which)"});
-  if (time.form == TimeForm::number && !options.unit && names_longer_unit(time.name))
-    recording.warnings.push_back(
-        {"unit_ambiguous", recording.where + ": the time " + name + " has a longer unit in its name, and is read in " +
-                               std::string(to_string(time.unit)) + " (--time-unit says that it is right)"});
+  std::string doubt = time.unit_doubt;
+  const bool number = doubt.empty() && time.form == TimeForm::number && !options.unit;
+  if (number && names_longer_unit(time.name)) doubt = "has a longer unit in its name, and is read in ";
+  if (number && are_clock_digits(recording.times)) doubt = "is hhmmss by its values, and is read in ";
+  if (number && !doubt.empty()) doubt += to_string(time.unit);
+  if (!doubt.empty())
+    recording.warnings.push_back({"unit_ambiguous", recording.where + ": the time " + name + " " + doubt +
+                                                        " (--time-unit says which is right)"});
   if (time.form != TimeForm::iso8601) return;
   if (time.iso.zone.empty())
     recording.warnings.push_back(

@@ -620,6 +620,24 @@ def test_times_of_a_unit_that_nothing_states_are_read_back_from_text(step, hz, n
         np.testing.assert_allclose(archive["x" if named else "column_2"], np.arange(again["rows"]) * 2 / hz, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "npz", "text", "parquet", "hdf5"])
+def test_hours_minutes_and_seconds_in_one_number_are_said(door, tmp_path):
+    seconds = np.arange(ROWS) * 0.5 + 10 * 3600 + 11 * 60 + 50
+    digits = seconds // 3600 * 10000 + seconds // 60 % 60 * 100 + seconds % 60
+    for times, wanted in (
+        (digits, True),
+        (digits[: ROWS // 3], False),
+        (seconds, False),
+        (np.arange(ROWS) * 100.0, False),
+    ):
+        path = tmp_path / str(times[-1] + len(times))
+        path.mkdir()
+        _, said = through(door, {"time": times, "x": np.arange(len(times)) / 2}, path, hz=0.5)
+        found = [note["text"] for note in said["warnings"] if note["id"] == "unit_ambiguous"]
+        assert ["is hhmmss by its values, and is read in s" in text for text in found] == [True] * wanted
+
+
 NULLABLE = ["dict", "pandas", "pandas objects", "pandas of arrow", "polars", "parquet"]
 
 
