@@ -77,6 +77,8 @@ def ms_deform_attn(
     sampling_locations, attention_weights, _ = before_sampling(dict(locals()))
     pairs = list(zip(levels[::2], levels[1::2]))
     sizes = [height * width for height, width in pairs]
+    if level_start_index is None and sum(sizes) != value.shape[1]:
+        raise invalid_value("ms_deform_attn: levels", f"{sum(sizes)} pixels", f"{value.shape[1]}, as the value has")
     starts = level_start_index or [0, *itertools.accumulate(sizes[:-1])]
     if points_per_level is None:
         points_per_level = [sampling_locations.shape[4]] * len(pairs)

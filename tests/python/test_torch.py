@@ -624,6 +624,14 @@ def test_forward_mode_goes_with_gradients_and_refuses_what_is_not_linear(device)
                 ops.resample(dual, times, times[:4] + 0.5, interpolation=mode)
 
 
+@pytest.mark.parametrize("pixels", [30, 40])
+def test_forward_mode_refuses_levels_that_are_not_those_of_the_value(pixels, device):
+    _, locations, weights = (tensor.detach() for tensor in inputs(device))
+    value = torch.ones(2, pixels, 2, 4, device=device)
+    with pytest.raises(tmaops.Error, match=f"36 pixels\n.*{pixels}"):
+        torch.func.jvp(lambda value: ops.ms_deform_attn(value, LEVELS, locations, weights), (value,), (value,))
+
+
 def test_gemm_has_derivatives_of_every_order_and_torch_funcs(device):
     given = [torch.randn(3, *shape, device=device) for shape in ((4, 5), (5, 2))]
     if device != "cpu":

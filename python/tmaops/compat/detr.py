@@ -12,8 +12,7 @@ other numbers (by a border or an alignment of its own) stays, and a warning says
     MultiScaleDeformableAttnFunction         detrex, GroundingDINO
 
 The compiled extensions detrex._C, groundingdino._C, mmcv._ext and MultiScaleDeformableAttention get our functions. The first two
-stand there where they were never built.
-The slot `ms_deform_attn` of libreyolo is taken.
+stand there where they were never built. The slot `ms_deform_attn` of libreyolo is taken.
 """
 
 from __future__ import annotations
@@ -141,8 +140,7 @@ def _alike(thing: Any) -> str | None:
     for ours in [name] if name in _FUNCTIONS else _FUNCTIONS:
         parameters = _parameters(_FUNCTIONS[ours])[: len(theirs)]
         if len(theirs) >= 4 and theirs[4:] == parameters[4:]:
-            agrees = _agrees(thing, ours)
-            if agrees or agrees is None and ours == name and theirs == parameters:
+            if (agrees := _agrees(thing, ours)) or agrees is None and ours == name and theirs == parameters:
                 return ours
     return None
 
