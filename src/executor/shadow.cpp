@@ -127,7 +127,7 @@ bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Acces
         }
         break;
       case ByteState::uninitialised:
-        if (self->unwritten_reads > 0 && !who.asynchronous) break;
+        if (self->unwritten_reads > 0 && (!who.asynchronous || who.multiplies)) break;
         if (returned_by_a_call(block, at, bytes)) break;
         report(Rule::uninitialised, std::string(name) + " reads " + spot(i) + ", which nothing has written", who.place);
         return false;

@@ -298,7 +298,8 @@ std::string spot(std::uint32_t address);
 struct Accessor {
   const char* name;  // "it", "a tensor store"
   bool asynchronous = false;
-  bool by_warp = false;  // stmatrix: one store of all lanes
+  bool by_warp = false;     // stmatrix: one store of all lanes
+  bool multiplies = false;  // wgmma: what it reads of one row changes one row of the product
   const void* place = nullptr;
 };
 bool check_read(Block& block, std::uint32_t at, std::uint32_t bytes, const Accessor& who);

@@ -120,7 +120,7 @@ void begin_product_read(Product& product, const Operand& operand, int first, int
   for (const auto& [at, bytes] : chunks) {
     if (!inside_shared(block, at, bytes))
       stop(Rule::outside_shared, "a wgmma reads " + shared_extent(at, bytes), product.place);
-    check_read(block, at, bytes, {.name = "a wgmma", .asynchronous = true, .place = product.place});
+    check_read(block, at, bytes, {.name = "a wgmma", .asynchronous = true, .multiplies = true, .place = product.place});
     const Cell& cell = block.cells[at];
     const auto loaded = static_cast<tma::Swizzle>(cell.swizzle - 1);
     if (cell.swizzle != 0 && loaded != operand.swizzle())

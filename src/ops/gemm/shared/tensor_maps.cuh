@@ -76,6 +76,21 @@ struct MappedOperand {
     spec.swizzle = width == 64 ? tma::Swizzle::b128 : tma::Swizzle::b64;
     spec.l2_promotion = tma::L2Promotion::b256;
   }
+
+  /// For tiles of `extent` rows or columns of a K-major operand that has fewer: shortens the box, since one that reaches
+  /// behind the matrix loads slowly (docs/findings/gemm_models.md, L9). Returns how many bytes of a tile, kDepth deep,
+  /// no load brings then.
+  int leave_out_behind(int extent) {
+    const std::int64_t has = spec.dims[1];
+    if (has >= extent) return 0;
+    if (operand.folded) {
+      spec.dims[0] *= spec.dims[2];
+      spec.dims[2] = spec.box[2] = 1;
+      operand.folded = false;
+    }
+    spec.box[1] = has;
+    return static_cast<int>(extent - has) * kRowBytes;
+  }
 };
 
 /// Maps for load_tile with the same extent and depth.

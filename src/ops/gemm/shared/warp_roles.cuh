@@ -2,6 +2,9 @@
 // others, and what a launch is told.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "ops/gemm/shared/fragment_epilogue.cuh"
 #include "ops/gemm/shared/tensor_epilogue.cuh"
 #include "ops/gemm/shared/tile_position.cuh"
@@ -46,6 +49,8 @@ struct SpecializedJob {
   TensorOperand b;
   Epilogue epilogue;
   int k_tiles = 0;
+  int last_row = INT32_MAX;  // where the last tiles begin at most
+  int last_column = INT32_MAX;
   bool tensor_store = false;
   StoreOrder order = StoreOrder::rows;  // of the tensor store
 };
@@ -59,6 +64,10 @@ struct LoadBoxes {
   tma::L2Promotion l2_promotion = tma::L2Promotion::b256;
 };
 
+/// Where the last tile of `extent` begins. One that would reach behind the matrix ends with it: a box of which many rows
+/// lie outside loads slowly (docs/findings/gemm_models.md, L9). The sums that two tiles then make are the same bits.
+inline int last_tile(std::int64_t of, int extent) { return static_cast<int>(std::max<std::int64_t>(of - extent, 0)); }
+
 /// For tiles of kSpecializedRows x n.
 template <int n>
 SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& boxes) {
@@ -68,6 +77,7 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
   const bool columns = call.problem.d.order == Order::column;
   const bool tensor_store = has_fused_rows(columns ? transposed(call.problem) : call.problem);
+  const bool inside = tensor_store && !call.problem.c;  // else C could be D, and be added twice
   return {.map_a = tma::encode_valid(a.spec, device),
           .map_b = tma::encode_valid(b.spec, device),
           .map_d = tensor_store ? tma::encode_valid(map_d<n>(call), device) : tma::TensorMap{},
@@ -75,6 +85,8 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
           .b = b.operand,
           .epilogue = call.epilogue(),
           .k_tiles = call.k_tiles(),
+          .last_row = inside ? last_tile(call.problem.m, kSpecializedRows) : INT32_MAX,
+          .last_column = inside ? last_tile(call.problem.n, n) : INT32_MAX,
           .tensor_store = tensor_store,
           .order = columns ? StoreOrder::columns : StoreOrder::rows};
 }

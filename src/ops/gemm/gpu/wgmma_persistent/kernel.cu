@@ -161,14 +161,13 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       device::Producer<kStages> producer(shared.ring);
 #pragma unroll 1
       for (int tile = first; tile < job.walk.steps; tile += step) {
-        const TilePlace place = place_of<n>(job.walk, tile);
-        const int row = place.row * kSpecializedRows;
+        const TilePlace place = place_of<n>(job.walk, parts, tile);
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
           const int stage = producer.acquire();
           const int k = k_tile * kDepth;
           producer.expect(stage, (kSpecializedRows + (place.piece ? kPieceColumns : n)) * kRowBytes);
-          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, row, k, place.batch,
+          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, place.row, k, place.batch,
                                                producer.full(stage));
           with_columns<n>(place.piece, [&]<int columns>() {
             load_tile<b_major, columns>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
@@ -192,8 +191,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     Accumulators<n> accumulators;
 #pragma unroll 1
     for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
-      const TilePlace place = place_of<n>(job.walk, tile);
-      const int row = place.row * kSpecializedRows + first_row;
+      const TilePlace place = place_of<n>(job.walk, parts, tile);
+      const int row = place.row + first_row;
       FragmentBias<T, n, Accumulators<n>::parts> bias(parts.epilogue, row, place.column);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});

@@ -66,7 +66,7 @@ struct Walk {
 
 /// Where a step of the walk lies in D.
 struct TilePlace {
-  int row = 0;  // in tiles
+  int row = 0;
   int column = 0;
   int batch = 0;
   bool piece = false;  // kPieceColumns wide
@@ -74,7 +74,7 @@ struct TilePlace {
 
 /// Of a walk over tiles of n columns.
 template <int n>
-__device__ __forceinline__ TilePlace place_of(const Walk& walk, int step) {
+__device__ __forceinline__ TilePlace place_of(const Walk& walk, const SpecializedJob& job, int step) {
   TilePlace place;
   int part = 0;
   if (kMayCut<n> && step >= walk.whole) {
@@ -85,7 +85,8 @@ __device__ __forceinline__ TilePlace place_of(const Walk& walk, int step) {
     step = walk.whole + number / kPieces;
   }
   walk.locate(step, place.row, place.column, place.batch);
-  place.column = place.column * n + part * kPieceColumns;
+  place.row = min(place.row * kSpecializedRows, job.last_row);
+  place.column = min(place.column * n, job.last_column) + part * kPieceColumns;
   return place;
 }
 

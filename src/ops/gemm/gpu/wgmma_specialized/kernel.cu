@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   const SpecializedJob& parts = job.parts;
   const TilePosition tile(job.order);
   if (!tile.inside(job.order)) return;
-  const int row = tile.row * kSpecializedRows;
-  const int column = tile.column * n;
+  const int row = min(tile.row * kSpecializedRows, parts.last_row);
+  const int column = min(tile.column * n, parts.last_column);
   const int batch = static_cast<int>(blockIdx.z);
   const int warp = device::warp_index();
   const bool fetches = warp == 0 && device::elect_one();

@@ -63,8 +63,7 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   std::vector<Config> made;
   const bool whole_chunks = has_whole_chunks(row_major);
   const bool swaps = !row_major.c || !has_fused_rows(row_major);  // else the C of D^T would be read in columns
-  if (!swaps || row_major.m > 32 || row_major.a.order != Order::row)
-    add_tiles(made, row_major, device, false, whole_chunks);  // with fewer rows half of a tile would be empty
+  add_tiles(made, row_major, device, false, whole_chunks);
   if (swaps) add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }

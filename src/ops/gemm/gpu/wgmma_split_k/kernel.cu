@@ -88,6 +88,7 @@ inline constexpr bool kTakesAny =
 /// What every block reads.
 struct ShortJob : ShortCall {
   int ring = 0;  // stages
+  std::uint32_t stage_bytes = 0;  // that loads bring
   TensorOperand operand_a;
   TensorOperand operand_b;
   float a_evict_first = 0, b_evict_first = 0;  // parts
@@ -289,7 +290,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
       for (int k_tile = first + Of::copied; k_tile < last; ++k_tile) {
         device::Barrier& full = shared.ring.full[place.stage];
         device::wait(shared.ring.empty[place.stage], place.phase ^ 1u, {"an empty stage", place.stage});
-        device::arrive_expect_bytes(full, sizeof(typename Shared::Stage));
+        device::arrive_expect_bytes(full, job.stage_bytes);
         typename Shared::Stage& stage = shared.stage[place.stage];
         const int k = k_tile * kStageDepth;
         load_part<a_major, rows>(stage.a, job.map_a, job.operand_a, row, k, batch, full, hint_a);
@@ -344,6 +345,7 @@ __global__ void __launch_bounds__(Shape<rows, n>::threads, Shape<rows, n>::block
     if (lane == 0) device::arrive(shared.ring.empty[stage]);
   };
   const auto multiply = [&](int stage, int half, bool accumulate) {
+    const device::UnwrittenReads behind(job.stage_bytes < sizeof(typename Shared::Stage));  // the matrix's last row
     multiply_stage<T, n, a_major, b_major>(accumulators, shared.stage[stage].a[half] + group * kPanelBytes,
                                            shared.stage[stage].b[half], accumulate);
   };
@@ -482,12 +484,16 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     MappedOperand a = Of::halves == kHalves ? map_deep_a(call) : map_a(call, rows);
     MappedOperand b = Of::halves == kHalves ? map_deep_b(call, n) : map_b(call, n);
     a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
+    const int left_out = (a_major == Major::k ? a.leave_out_behind(rows) : 0) +
+                         (b_major == Major::k ? b.leave_out_behind(n) : 0);
     const TileOrder order = order_of_tiles(problem, rows, n);
     const int stages = call.k_tiles(Of::halves * kDepth);
     const bool pairs = n <= 32 && tile_count(config, problem) > device_info(problem.device).multiprocessors;
     const int ring = Storage<rows, n>::ring_stages(config.splits, ceil_div(stages, config.splits), pairs ? 2 : 1);
     const ShortJob job{ShortCall(call, order),
                        ring,
+                       static_cast<std::uint32_t>(sizeof(typename Storage<rows, n>::Stage)) -
+                           static_cast<std::uint32_t>(Of::halves * left_out),
                        a.operand,
                        b.operand,
                        part_to_evict_first(problem, problem.a, order.tile_columns),
