@@ -1,11 +1,13 @@
 // General matrix multiplication: D = activation(alpha * A B + beta * C + bias).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "tmaops/allocator.hpp"
 #include "tmaops/export.hpp"
 #include "tmaops/options.h"
 #include "tmaops/plan.hpp"
@@ -49,6 +51,9 @@ struct GemmOptions {
   /// gemm_tuning.yaml in $XDG_CACHE_HOME/tmaops or ~/.cache/tmaops where there is one. "off": none.
   std::string tuning{};
   Stream stream = nullptr;
+  /// GPU: gives the memory that sums over a long K need. A plan asks it with `stream` when it is made and gives the
+  /// memory back when it is destroyed; runs on another stream must then come after that one.
+  Allocator allocator{};
 };
 
 /// D = activation(alpha * A B + beta * C + bias).
@@ -64,8 +69,12 @@ struct GemmOptions {
 /// and the device errors.
 TMAOPS_API void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
 
-/// A gemm whose checks and host work are done once. Same arguments and errors as gemm(), but for `stream`, which is not
-/// used. The buffers must outlive the plan.
+/// A gemm whose checks and host work are done once. Same arguments and errors as gemm(); options.stream is for
+/// options.allocator alone. The buffers must outlive the plan. Runs that share a plan must follow one another.
 TMAOPS_API Plan plan_gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options = {});
+
+/// Bytes of device memory that gemm() takes from its allocator for such a call; 0 on the CPU. Errors as for gemm().
+TMAOPS_API std::size_t gemm_workspace(ConstTensorView a, ConstTensorView b, TensorView d,
+                                      const GemmOptions& options = {});
 
 }  // namespace tmaops

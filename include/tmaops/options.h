@@ -37,7 +37,8 @@
   option(word, activation, both, 0) \
   option(flag, dependent_launch, none, 0) \
   option(text, variant, none, NULL) \
-  option(text, tuning, none, NULL) /* GPU: file of measured choices; "off": none; null: the user's own, if any */
+  option(text, tuning, none, NULL) /* GPU: file of measured choices; "off": none; null: the user's own, if any */ \
+  option(allocator, allocator, none, NULL)
 
 // --- multi-scale deformable attention --------------------------------------------------------------------------------
 

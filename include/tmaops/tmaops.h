@@ -128,9 +128,9 @@ TMAOPS_API const char* tmaops_plan_config(const tmaops_plan* plan);
 TMAOPS_API void tmaops_plan_destroy(tmaops_plan* plan);
 
 // --- device memory ---------------------------------------------------------------------------------------------------
-// Calls on a GPU need memory beside their tensors for packed rows, several channel groups, more than 16 levels, and
-// most backward passes of attention. No call waits for the device to get it, and every call can be captured into a CUDA
-// graph.
+// Calls on a GPU need memory beside their tensors for packed rows, several channel groups, more than 16 levels, most
+// backward passes of attention, and products of few tiles with a long K. No call waits for the device to get it, and
+// every call can be captured into a CUDA graph.
 
 /// An allocator, as a framework has one. Where options name none the library uses a memory pool of its own
 /// (cudaMallocFromPoolAsync), which keeps at most 256 MiB of what was given back.
@@ -225,9 +225,12 @@ typedef struct tmaops_gemm_options {
 /// bad_tuning (of the file `tuning`), and those of the device (E07x, E081).
 TMAOPS_API int tmaops_gemm(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
                            const tmaops_gemm_options* options, tmaops_stream stream);
-/// Puts a plan of the same call into *plan, or null when it fails.
+/// Puts a plan of the same call into *plan, or null when it fails. Runs that share it must follow one another.
 TMAOPS_API int tmaops_plan_gemm(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
                                 const tmaops_gemm_options* options, tmaops_plan** plan);
+/// Puts into *bytes how much device memory the same call takes from its allocator; 0 on the host.
+TMAOPS_API int tmaops_gemm_workspace(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
+                                     const tmaops_gemm_options* options, size_t* bytes);
 
 // --- multi-scale deformable attention --------------------------------------------------------------------------------
 

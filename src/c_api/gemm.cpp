@@ -34,3 +34,11 @@ int tmaops_plan_gemm(const tmaops_tensor* a, const tmaops_tensor* b, const tmaop
                              gemm_options(read, options, nullptr));
   });
 }
+
+int tmaops_gemm_workspace(const tmaops_tensor* a, const tmaops_tensor* b, const tmaops_tensor* d,
+                          const tmaops_gemm_options* options, size_t* bytes) {
+  return status_of_workspace(kGemm, bytes, [&](const Arguments& read) {
+    return tmaops::gemm_workspace(read.tensor("a", a), read.tensor("b", b), read.tensor("d", d),
+                                  gemm_options(read, options, nullptr));
+  });
+}

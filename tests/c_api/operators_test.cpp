@@ -114,6 +114,11 @@ TEST(COperators, calls_on_the_host_need_no_device_memory) {
   EXPECT_EQ(tmaops_resample_workspace(values, source, target, nullptr, output, nullptr, nullptr),
             tmaops_error_null_pointer);
 
+  CTensor<float> a({2, 3}), b({3, 2}), d({2, 2});
+  bytes = 1;
+  expect_done(tmaops_gemm_workspace(a, b, d, nullptr, &bytes));
+  EXPECT_EQ(bytes, 0);
+
   CTensor<float> value({1, 4, 1, 2}), locations({1, 3, 1, 1, 1, 2}), weights({1, 3, 1, 1, 1}), rows({1, 3, 2}),
       to({1, 4, 1, 2});
   const tmaops_level_shape level{2, 2};

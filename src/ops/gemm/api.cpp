@@ -20,7 +20,7 @@ Choice choice_of(const Problem& problem, const GemmOptions& options) {
   return remembered<Choice>(problem, device, {.name = options.variant, .table = table.get()}, select);
 }
 
-/// Calls fn(choice, problem, arguments) for a call of gemm.
+/// Calls fn(choice, problem, arguments, memory) for a call of gemm.
 template <class Fn>
 decltype(auto) with_call(const ConstTensorView& a, const ConstTensorView& b, const TensorView& d,
                          const GemmOptions& options, const Fn& fn) {
@@ -32,27 +32,36 @@ decltype(auto) with_call(const ConstTensorView& a, const ConstTensorView& b, con
                         .c = problem.c ? options.c.data : nullptr,
                         .bias = problem.bias_dtype ? options.bias.data : nullptr,
                         .dependent_launch = options.dependent_launch};
-    return fn(choice_of(problem, options), problem, arguments);
+    const MemoryOptions memory{.device = d.device, .allocator = options.allocator, .stream = options.stream};
+    return fn(choice_of(problem, options), problem, arguments, memory);
   });
 }
 
 }  // namespace
 
 void gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options) {
-  with_call(a, b, d, options, [&](const auto& choice, const auto& problem, auto& arguments) {
-    run_once(choice, problem, arguments, {.device = d.device, .stream = options.stream});
+  with_call(a, b, d, options, [](const auto& choice, const auto& problem, auto& arguments, const auto& memory) {
+    run_once(choice, problem, arguments, memory);
+  });
+}
+
+std::size_t gemm_workspace(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options) {
+  return with_call(a, b, d, options, [](const auto& choice, const auto& problem, auto& arguments, const auto& memory) {
+    return workspace_bytes(choice, problem, arguments, memory);
   });
 }
 
 Plan plan_gemm(ConstTensorView a, ConstTensorView b, TensorView d, const GemmOptions& options) {
-  return with_call(a, b, d, options, [&](const auto& choice, const auto& problem, const auto& arguments) {
-    return make_plan(choice, problem, arguments, {.device = d.device},
-                     {{"a", a, [](Arguments& to, void* data) { to.a = data; }},
-                      {"b", b, [](Arguments& to, void* data) { to.b = data; }},
-                      {"d", d, [](Arguments& to, void* data) { to.d = data; }, true},
-                      {"c", problem.c ? options.c : ConstTensorView(), [](Arguments& to, void* data) { to.c = data; }},
-                      {"bias", options.bias, [](Arguments& to, void* data) { to.bias = data; }}});
-  });
+  return with_call(
+      a, b, d, options, [&](const auto& choice, const auto& problem, const auto& arguments, const auto& memory) {
+        return make_plan(
+            choice, problem, arguments, memory,
+            {{"a", a, [](Arguments& to, void* data) { to.a = data; }},
+             {"b", b, [](Arguments& to, void* data) { to.b = data; }},
+             {"d", d, [](Arguments& to, void* data) { to.d = data; }, true},
+             {"c", problem.c ? options.c : ConstTensorView(), [](Arguments& to, void* data) { to.c = data; }},
+             {"bias", options.bias, [](Arguments& to, void* data) { to.bias = data; }}});
+      });
 }
 
 }  // namespace tmaops

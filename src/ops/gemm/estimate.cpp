@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::int64_t kStep = 64;  // k of a step
 /// Lines of 128 bytes that the L2 gives to all multiprocessors together in a microsecond, to TMA and to cp.async.
-constexpr double kL2Lines = 100e3;
+constexpr double kL2Lines = 150e3;
 /// What a last wave takes whose tiles are cut, of what a whole one takes: A is read as often.
 constexpr double kCutWave = 0.5;
-constexpr std::int64_t kLineElements = 64;  // of 16 bits, in 128 bytes
+constexpr std::int64_t kElementBytes = 2, kLineBytes = 128;
 /// Part of the L2 that a call finds filled with its inputs when they are larger than half of it.
 constexpr double kKeptPart = 0.45;
 /// Microseconds that a bias, an activation or a residual takes on each column of a tile. A block finishes its tile
@@ -36,11 +36,14 @@ double memory_time(const Problem& problem, const DeviceInfo& device) {
   return bytes > cache / 2 ? std::max(0.0, bytes - kKeptPart * cache) / memory_rate(device) : 0;
 }
 
-/// Lines that a row of 64 elements of an operand touches: rows that do not start at multiples of 128 bytes lie in two.
-int lines_per_row(const MatrixLayout& layout) {
-  const bool aligned = layout.alignment % 128 == 0 && layout.leading_dimension() % kLineElements == 0;
-  return aligned ? 1 : 2;
+/// Lines that a row of 64 elements of an operand touches in the mean: where it begins between two it lies in both.
+double lines_per_row(const MatrixLayout& layout) {
+  const std::int64_t begins = layout.leading_dimension() * kElementBytes | layout.alignment | kLineBytes;
+  return 2 - static_cast<double>(begins & -begins) / kLineBytes;
 }
+
+/// What costs.inc has for every number of parts of K: whatever it is, they are as many sums.
+constexpr int kAnyParts = 2;
 
 /// A line of costs.inc.
 struct KnownCost {
@@ -54,7 +57,9 @@ constexpr KnownCost kKnownCosts[] = {
 }  // namespace
 
 std::optional<TileCost> cost_of(std::string_view variant, const Config& config) {
-  const std::string tile = std::string(variant.substr(variant.starts_with("wgmma_") ? 6 : 0)) + "/" + config.text();
+  Config known = config;
+  known.parts = std::min(known.parts, kAnyParts);
+  const std::string tile = std::string(variant.substr(variant.starts_with("wgmma_") ? 6 : 0)) + "/" + known.text();
   for (const KnownCost& one : kKnownCosts)
     if (one.tile == tile) return one.cost;
   return std::nullopt;
@@ -70,7 +75,7 @@ std::optional<double> estimate(std::string_view variant, const Config& config, c
   const std::int64_t rest = all % at_once;
   const bool cut = config.cuts > 1 && rest > 0 && rest * config.cuts <= at_once;
   const double waves = static_cast<double>(ceil_div(all, at_once)) - (cut ? 1 - kCutWave : 0);
-  const auto steps = static_cast<double>(ceil_div(problem.k, kStep)) / config.splits;
+  const auto steps = static_cast<double>(ceil_div(ceil_div(problem.k, kStep), config.parts)) / config.splits;
   const double lines = config.rows * lines_per_row(problem.a) +
                        static_cast<double>(config.columns) / config.cluster * lines_per_row(problem.b);
   const double from_l2 = lines * static_cast<double>(std::min(all, at_once)) / kL2Lines;

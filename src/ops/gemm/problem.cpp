@@ -228,6 +228,7 @@ std::string Config::text() const {
   std::string text = std::to_string(rows) + "x" + std::to_string(columns);
   if (cluster > 1) text += "c" + std::to_string(cluster);
   if (splits > 1) text += "k" + std::to_string(splits);
+  if (parts > 1) text += "p" + std::to_string(parts);
   if (swapped) text += "t";
   return text;
 }

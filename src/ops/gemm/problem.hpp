@@ -11,6 +11,7 @@
 #include "core/choose.hpp"
 #include "core/device_info.hpp"
 #include "core/registry.hpp"
+#include "core/workspace.hpp"
 #include "tmaops/gemm.hpp"
 
 namespace tmaops::ops::gemm {
@@ -81,6 +82,7 @@ struct Arguments {
   const void* c = nullptr;     // null when beta is 0
   const void* bias = nullptr;  // null when there is none
   bool dependent_launch = false;
+  Workspace* workspace = nullptr;
 };
 
 /// How a GPU variant cuts D into tiles. A variant with a single way leaves it empty.
@@ -88,11 +90,12 @@ struct Config {
   int rows = 0;
   int columns = 0;
   int cluster = 1;       // blocks that fetch one tile of B together (multicast): c8
-  int splits = 1;        // blocks that share a tile's K (split-K): k2
+  int splits = 1;        // blocks of a cluster that share a tile's K (split-K): k2
+  int parts = 1;         // of K, whose sums a second kernel adds: p33
   bool swapped = false;  // tiles of D^T = B^T A^T, whose rows are columns of D: t
   int cuts = 1;          // parts along N of each tile of the last wave, where all of those then run at once
 
-  /// "64x128", "64x64k2", "128x160t"; empty for a variant with a single way.
+  /// "64x128", "64x64k2", "128x128p33", "128x160t"; empty for a variant with a single way.
   std::string text() const;
   friend bool operator==(const Config&, const Config&) = default;
 };

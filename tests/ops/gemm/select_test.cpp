@@ -74,6 +74,12 @@ TEST_F(GemmSelect, one_wave_may_have_widths_that_fill_it) {
   EXPECT_TRUE(has(square(1792), "wgmma_specialized/128x208"));
 }
 
+TEST_F(GemmSelect, a_long_k_is_shared_by_all_multiprocessors) {
+  EXPECT_EQ(chosen(problem(256, 256, 30000)), "wgmma_persistent/128x128p32") << "4 tiles of 469 steps";
+  for (const Choice& one : every_choice(problem(256, 256, 4096), hopper()))
+    EXPECT_EQ(one.config.parts, 1) << one.name();
+}
+
 TEST_F(GemmSelect, few_rows_are_computed_as_columns) {
   for (const std::int64_t m : {1, 8, 16}) {
     const Problem product = with_b(problem(m, 28672, 4096), Order::column);

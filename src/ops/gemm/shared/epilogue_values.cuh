@@ -42,4 +42,37 @@ __device__ __forceinline__ void store_float(void* data, DType dtype, std::int64_
     static_cast<float*>(data)[at] = value;
 }
 
+/// Two sums, next to each other in a row of the tile, to D.
+__device__ __forceinline__ void finish_pair(const Epilogue& epilogue, float first, float second, int row, int column,
+                                            std::int64_t batch) {
+  if (row >= epilogue.rows) return;
+  float value[2] = {first, second};
+  const int columns = min(2, epilogue.columns - column);
+  if (!epilogue.plain) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (i >= columns) continue;
+      value[i] *= epilogue.alpha;
+      if (epilogue.c != nullptr)
+        value[i] += epilogue.beta * load_float(epilogue.c, epilogue.c_dtype,
+                                               batch * epilogue.c_batch_stride + row * epilogue.c_row_stride +
+                                                   (column + i) * epilogue.c_column_stride);
+      if (epilogue.bias != nullptr)
+        value[i] += load_float(epilogue.bias, epilogue.bias_dtype,
+                               row * epilogue.bias_row_stride + (column + i) * epilogue.bias_column_stride);
+      value[i] = activate(epilogue.activation, value[i]);
+    }
+  }
+  const std::int64_t at =
+      batch * epilogue.d_batch_stride + row * epilogue.d_row_stride + column * epilogue.d_column_stride;
+  if (epilogue.vectors && columns == 2 && epilogue.d_dtype != DType::f32) {
+    *reinterpret_cast<std::uint32_t*>(static_cast<__half*>(epilogue.d) + at) =
+        pack(value[0], value[1], epilogue.d_dtype);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i)
+    if (i < columns) store_float(epilogue.d, epilogue.d_dtype, at + i * epilogue.d_column_stride, value[i]);
+}
+
 }  // namespace tmaops::ops::gemm

@@ -2,7 +2,7 @@
 //
 // K-major tile: one row of 64 k (128 bytes) per row of A or column of B. MN-major tile: panels of 64 rows or columns;
 // a panel has one row of 128 bytes per k. Both with the 128-byte swizzle, so both take 128 bytes per row of A or column
-// of B, and 64 rows of A are 8 KiB either way. Where 64 does not divide N, panels have 32 columns, or 16.
+// of B, and 64 rows of A are 8 KiB either way. Where 64 does not divide N, panels are narrower (panel_width).
 #pragma once
 
 #include "device/wgmma.cuh"
@@ -12,10 +12,14 @@ namespace tmaops::ops::gemm {
 
 inline constexpr int kPanelBytes = 64 * kRowBytes;
 
-/// Bytes of a row of a tile, and its swizzle.
+/// Elements in a row of a tile of `extent` rows or columns: all of its k, or the columns of a panel.
+constexpr int panel_width(Major major, int extent) {
+  if (major == Major::k || extent % 64 == 0) return 64;
+  return extent % 32 == 0 ? 32 : 16;
+}
+/// Bytes of such a row, and the swizzle.
 template <Major major, int extent>
-inline constexpr int kTileRowBytes =
-    major == Major::k || extent % 64 == 0 ? kRowBytes : 2 * (extent % 32 == 0 ? 32 : 16);
+inline constexpr int kTileRowBytes = 2 * panel_width(major, extent);
 template <Major major, int extent>
 inline constexpr device::Swizzle kTileSwizzle = static_cast<device::Swizzle>(kTileRowBytes<major, extent>);
 

@@ -28,9 +28,10 @@ bool has_plain_rows(const Problem& problem) { return is_plain_product(problem) &
 
 bool has_whole_chunks(const Problem& problem) {
   const auto narrow = [](const MatrixLayout& layout) { return 2 * layout.leading_dimension() <= INT32_MAX; };
-  return has_plain_rows(problem) && problem.d.dtype == problem.a.dtype && problem.batch == 1 && problem.k % 8 == 0 &&
-         (problem.a.order == Order::row || problem.m % 8 == 0) && narrow(problem.a) && narrow(problem.b) &&
-         narrow(problem.d);
+  const bool along_k = problem.a.order == Order::row || problem.b.order == Order::column;  // an operand runs along it
+  return has_plain_rows(problem) && problem.d.dtype == problem.a.dtype && problem.batch == 1 &&
+         (problem.k % 8 == 0 || !along_k) && (problem.a.order == Order::row || problem.m % 8 == 0) &&
+         narrow(problem.a) && narrow(problem.b) && narrow(problem.d);
 }
 
 Support supports_extents(const Problem& problem) {

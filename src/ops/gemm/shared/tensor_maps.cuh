@@ -1,8 +1,8 @@
 // Tensor maps of A, B and D, and the loads of one stage through them.
 //
-// An operand's map is {64, outer, inner / 64, batch} where that describes it, so that one instruction fetches panels of
-// 64 side by side; otherwise {inner, outer, 1, batch} and one load per panel. `inner` is the index along which memory
-// is contiguous. Elements outside are zero. Panels of 32 are alike (multiply.cuh).
+// An operand's map is {width, outer, inner / width, batch} where that describes it, so that one instruction fetches
+// panels of `width` elements side by side (panel_width); otherwise {inner, outer, 1, batch} and one load per panel.
+// `inner` is the index along which memory is contiguous. Elements outside are zero.
 #pragma once
 
 #include "device/pipeline.cuh"
@@ -77,9 +77,9 @@ struct MappedOperand {
     spec.l2_promotion = tma::L2Promotion::b256;
   }
 
-  /// For tiles of `extent` rows or columns of a K-major operand that has fewer: shortens the box, since one that reaches
-  /// behind the matrix loads slowly (docs/findings/gemm_models.md, L9). Returns how many bytes of a tile, kDepth deep,
-  /// no load brings then.
+  /// For tiles of `extent` rows or columns of a K-major operand that has fewer: shortens the box, since one that
+  /// reaches behind the matrix loads slowly (docs/findings/gemm_models.md, L9). Returns how many bytes of a tile,
+  /// kDepth deep, no load brings then.
   int leave_out_behind(int extent) {
     const std::int64_t has = spec.dims[1];
     if (has >= extent) return 0;
@@ -101,7 +101,7 @@ inline MappedOperand map_a(const RowMajorCall& call, int extent, int depth = kDe
 }
 inline MappedOperand map_b(const RowMajorCall& call, int extent, int depth = kDepth) {
   const bool k_major = major_of_b(call.problem) == Major::k;
-  const int width = extent % 64 == 0 || k_major ? 64 : 32;
+  const int width = panel_width(major_of_b(call.problem), extent);
   const int panels = k_major ? 1 : extent / width;
   return {call.problem.b, call.arguments.b, call.problem.batch, !k_major, panels, k_major ? extent : depth, width};
 }

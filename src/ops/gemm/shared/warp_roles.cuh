@@ -49,6 +49,7 @@ struct SpecializedJob {
   TensorOperand b;
   Epilogue epilogue;
   int k_tiles = 0;
+  int left_out = 0;          // bytes of a stage that no load brings
   int last_row = INT32_MAX;  // where the last tiles begin at most
   int last_column = INT32_MAX;
   bool tensor_store = false;
@@ -64,8 +65,9 @@ struct LoadBoxes {
   tma::L2Promotion l2_promotion = tma::L2Promotion::b256;
 };
 
-/// Where the last tile of `extent` begins. One that would reach behind the matrix ends with it: a box of which many rows
-/// lie outside loads slowly (docs/findings/gemm_models.md, L9). The sums that two tiles then make are the same bits.
+/// Where the last tile of `extent` begins. One that would reach behind the matrix ends with it: a box of which many
+/// rows lie outside loads slowly (docs/findings/gemm_models.md, L9). The sums that two tiles then make are the same
+/// bits.
 inline int last_tile(std::int64_t of, int extent) { return static_cast<int>(std::max<std::int64_t>(of - extent, 0)); }
 
 /// For tiles of kSpecializedRows x n.
@@ -75,6 +77,7 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
   MappedOperand a = map_a(call, boxes.a_extent, boxes.a_depth);
   MappedOperand b = map_b(call, boxes.b_extent, boxes.b_depth);
   a.spec.l2_promotion = b.spec.l2_promotion = boxes.l2_promotion;
+  const int left_out = major_of_b(call.problem) == Major::k ? b.leave_out_behind(n) : 0;
   const bool columns = call.problem.d.order == Order::column;
   const bool tensor_store = has_fused_rows(columns ? transposed(call.problem) : call.problem);
   const bool inside = tensor_store && !call.problem.c;  // else C could be D, and be added twice
@@ -85,6 +88,7 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
           .b = b.operand,
           .epilogue = call.epilogue(),
           .k_tiles = call.k_tiles(),
+          .left_out = left_out,
           .last_row = inside ? last_tile(call.problem.m, kSpecializedRows) : INT32_MAX,
           .last_column = inside ? last_tile(call.problem.n, n) : INT32_MAX,
           .tensor_store = tensor_store,

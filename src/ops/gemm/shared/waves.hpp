@@ -15,7 +15,7 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 /// Blocks, or tiles of persistent blocks, that a product is cut into.
 inline std::int64_t tile_count(const Config& config, const Problem& problem) {
   const std::int64_t rows = ceil_div(problem.m, config.rows * config.cluster) * config.cluster;
-  return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits;
+  return rows * ceil_div(problem.n, config.columns) * problem.batch * config.splits * config.parts;
 }
 
 /// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's

@@ -17,9 +17,9 @@ Buffer normal(DType dtype, const Layout& layout, std::uint64_t seed) {
 
 /// Two sets of operands of one shape, and what each gives.
 struct Products {
-  explicit Products(std::int64_t n)
-      : host_a{normal(DType::f16, Layout::contiguous({n, n}), 1), normal(DType::f16, Layout::contiguous({n, n}), 2)},
-        host_b(normal(DType::f16, Layout::contiguous({n, n}), 3)),
+  Products(std::int64_t n, std::int64_t k)
+      : host_a{normal(DType::f16, Layout::contiguous({n, k}), 1), normal(DType::f16, Layout::contiguous({n, k}), 2)},
+        host_b(normal(DType::f16, Layout::contiguous({k, n}), 3)),
         host_d(DType::f16, {n, n}) {}
   Buffer host_a[2];
   Buffer host_b;
@@ -31,12 +31,14 @@ struct Products {
 
 TEST(GpuGemmCapture, every_variant_is_captured_and_bound_to_other_memory) {
   TMAOPS_NEEDS_CHIP();
-  for (const std::int64_t n : {128, 512}) {
-    const Products x(n);
+  bool any_memory = false;
+  for (const auto& [n, k] : {std::pair{128, 128}, {512, 512}, {256, 9000}}) {
+    const Products x(n, k);
     const auto problem = ops::gemm::make_problem(x.a[0].view(), x.b.view(), x.d[0].view(), {});
     for (const auto& choice : ops::gemm::every_choice(problem, device_info({DeviceType::cuda, 0}))) {
       SCOPED_TRACE(choice.name());
-      GemmOptions options{.variant = choice.name()};
+      CountingAllocator memory;
+      GemmOptions options{.variant = choice.name(), .allocator = memory.allocator()};
       std::vector<unsigned char> want[2];
       for (int i = 0; i < 2; ++i) {
         gemm(x.a[i].view(), x.b.view(), x.d[i].view(), options);
@@ -44,6 +46,9 @@ TEST(GpuGemmCapture, every_variant_is_captured_and_bound_to_other_memory) {
         want[i] = x.d[i].download().bits();
         x.d[i].reset();
       }
+      EXPECT_EQ(memory.allocated, 2 * gemm_workspace(x.a[0].view(), x.b.view(), x.d[0].view(), options));
+      EXPECT_EQ(memory.held, 0);
+      any_memory = any_memory || memory.allocated > 0;
       ASSERT_NE(want[0], want[1]);
       replay_captured(
           [&](cudaStream_t stream) {
@@ -66,6 +71,7 @@ TEST(GpuGemmCapture, every_variant_is_captured_and_bound_to_other_memory) {
       for (const Mirror& d : x.d) d.reset();
     }
   }
+  EXPECT_TRUE(any_memory);
 }
 
 }  // namespace

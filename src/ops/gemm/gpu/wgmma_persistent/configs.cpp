@@ -15,6 +15,8 @@ Support supports(const Problem& problem, const DeviceInfo&) {
 
 namespace {
 
+constexpr std::int64_t kFewestOfPart = 256;  // of k
+
 /// The tiles for a product, as it is or as D^T = B^T A^T. `fused`: its D has_fused_rows().
 void add_tiles(std::vector<Config>& made, const Problem& product, bool fused, bool swapped) {
   const bool plain = fused && is_plain_product(product);
@@ -32,11 +34,19 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool fused, bo
 
 }  // namespace
 
-std::vector<Config> configs(const Problem& problem, const DeviceInfo&) {
+std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
   std::vector<Config> made;
   const bool fused = has_fused_rows(row_major);
   add_tiles(made, row_major, fused, false);
+  // A part of K for each multiprocessor that tiles leave without one.
+  Config tile{.rows = 128, .columns = 128};
+  const std::int64_t room = device.multiprocessors / std::max<std::int64_t>(tile_count(tile, row_major), 1);
+  if (problem.batch == 1 && room > 1 && row_major.k >= kFewestOfPart * room) {
+    const std::int64_t steps = ceil_div(row_major.k, 64), of_part = ceil_div(steps, room);
+    tile.parts = static_cast<int>(ceil_div(steps, of_part));
+    made.push_back(tile);
+  }
   // D^T is written by TMA alone, and its C would be read in columns.
   if (fused && !row_major.c) add_tiles(made, transposed(row_major), fused, true);
   return made;

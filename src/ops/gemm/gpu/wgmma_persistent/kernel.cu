@@ -5,6 +5,7 @@
 // is short or where no wave is lost. A last wave of few wide tiles is cut into pieces.
 #include <algorithm>
 
+#include "ops/gemm/gpu/wgmma_persistent/parts.cuh"
 #include "ops/gemm/gpu/wgmma_persistent/walk.cuh"
 
 namespace tmaops::ops::gemm::wgmma_persistent {
@@ -18,6 +19,8 @@ inline constexpr int kReadyThreads = device::kWarpThreads + kConsumers * device:
 struct Job {
   SpecializedJob parts;
   Walk walk;
+  Parts kept{};
+  int part_of_k = 0;           // where parts are kept: a batch is a part of K, and begins so much further in K
   tma::TensorMap map_piece{};  // of B, where tiles may be cut
 };
 
@@ -65,7 +68,9 @@ __device__ __forceinline__ float (&first_accumulators(float (&accumulators)[all]
 /// LastStages: warpgroup 1's half of D leaves while warpgroup 0 begins the next tile.
 template <class T, int n, int columns, Major a_major, Major b_major>
 __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Storage<n>& shared,
-                                              device::Consumer<Storage<n>::stages>& consumer, int k_tiles, int group) {
+                                              device::Consumer<Storage<n>::stages>& consumer, const SpecializedJob& job,
+                                              int group) {
+  const int k_tiles = job.k_tiles;
   const int lane = device::lane_index();
   const auto release = [&](int stage) {
     if (lane == 0) consumer.release(stage);
@@ -87,6 +92,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
     const TileOperand<a_major, 64> second(a + (Accumulators<n>::parts - 1) * kPanelBytes);
     const TileOperand<b_major, columns> right(shared.stage[current].b);
     using Product = device::Wgmma<T, columns>;
+    const device::UnwrittenReads behind(job.left_out > 0);  // B's last column
     device::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kDepth / 16; ++i) {
@@ -111,7 +117,8 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
 
 /// A warp's 16 rows of each 64 from (row, column), to D.
 template <class T, int n, int columns>
-__device__ __forceinline__ void finish_tile(const SpecializedJob& job, FragmentBias<T, n, Accumulators<n>::parts>& bias,
+__device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Parts& kept,
+                                            FragmentBias<T, n, Accumulators<n>::parts>& bias,
                                             Accumulators<n>& accumulators, WarpStaging& staging, int row, int column,
                                             int batch) {
   constexpr int kBuffers = kStagedPieces<n>;
@@ -122,6 +129,11 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, FragmentB
   for (int half = 0; half < Accumulators<n>::parts; ++half) {
     auto& part = first_accumulators<columns>(accumulators.part[half]);
     const int at = row + 64 * half;
+    if constexpr (kTakesParts<n>)
+      if (kept.sums != nullptr) {
+        keep_sums(kept, accumulators.part[half], at, column, batch);
+        continue;
+      }
     if constexpr (kAnyEpilogue<n>)
       if (!job.tensor_store) {
         write_tile<n>(job.epilogue, accumulators.part[half], staging, at, column, batch);
@@ -165,8 +177,9 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
 #pragma unroll 1
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
           const int stage = producer.acquire();
-          const int k = k_tile * kDepth;
-          producer.expect(stage, (kSpecializedRows + (place.piece ? kPieceColumns : n)) * kRowBytes);
+          const int k = place.batch * job.part_of_k + k_tile * kDepth;
+          producer.expect(stage, place.piece ? (kSpecializedRows + kPieceColumns) * kRowBytes
+                                             : (kSpecializedRows + n) * kRowBytes - parts.left_out);
           load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, place.row, k, place.batch,
                                                producer.full(stage));
           with_columns<n>(place.piece, [&]<int columns>() {
@@ -200,8 +213,9 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
       }
       waits = kPingPong<n>;
       with_columns<n>(place.piece, [&]<int columns>() {
-        multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts.k_tiles, group);
-        finish_tile<T, n, columns>(parts, bias, accumulators, shared.staging[warp - 4], row, place.column, place.batch);
+        multiply_tile<T, n, columns, a_major, b_major>(accumulators, shared, consumer, parts, group);
+        finish_tile<T, n, columns>(parts, job.kept, bias, accumulators, shared.staging[warp - 4], row, place.column,
+                                   place.batch);
       });
       if (kPingPong<n>) consumer.skip(parts.k_tiles);  // the other warpgroup's tile
     }
@@ -228,8 +242,13 @@ void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
 
 Work plan(const Problem& given, const Arguments& arguments, const Config& config) {
   const RowMajorCall row_major(given, arguments);
-  const RowMajorCall call = config.swapped ? row_major.swapped() : row_major;
-  Work work(kSite, given.device);
+  RowMajorCall call = config.swapped ? row_major.swapped() : row_major;
+  const Epilogue epilogue = call.epilogue();
+  if (config.parts > 1) {  // parts of K are batches, which both operands serve whole
+    call.problem.batch = config.parts;
+    call.problem.bias_dtype.reset();
+  }
+  Work work(kSite, given.device, arguments.workspace);
   with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
     Job job{.parts = make_specialized_job<n>(call, {.b_extent = n}), .walk = walk_of(call.problem, n)};
     const int at_once = device_info(given.device).multiprocessors;  // blocks
@@ -237,11 +256,24 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
       cut_last_wave(job.walk, at_once, n / kPieceColumns);
       job.map_piece = tma::encode_valid(map_b(call, kPieceColumns).spec, given.device.index);
     }
+    if constexpr (kTakesParts<n>) {
+      if (config.parts > 1) {
+        const std::size_t tiles = static_cast<std::size_t>(job.walk.whole);  // of all parts
+        job.kept = {.sums = reinterpret_cast<float4*>(work.allocate(tiles * kSpecializedRows * n * sizeof(float))),
+                    .row_tiles = job.walk.row_tiles,
+                    .column_tiles = job.walk.column_tiles};
+        job.parts.k_tiles = static_cast<int>(ceil_div(job.parts.k_tiles, config.parts));
+        job.part_of_k = job.parts.k_tiles * kDepth;
+        job.parts.last_row = job.parts.last_column = INT32_MAX;  // tiles lie where add_parts looks for them
+      }
+    }
     const LaunchShape shape{.grid = static_cast<unsigned>(std::min(at_once, job.walk.steps)),
                             .block = kSpecializedThreads,
                             .shared_bytes = sizeof(Storage<n>),
                             .dependent = arguments.dependent_launch};
     work.add(kernel<T, n, a, b>, shape, job);
+    if constexpr (kTakesParts<n>)
+      if (config.parts > 1) add_second_kernel(work, job.kept, config.parts, epilogue);
   });
   return work;
 }

@@ -53,8 +53,9 @@ struct Job {
 /// A warpgroup's 64 x n product over all k. A stage is given back one product late, so that the tensor cores always
 /// have the next one. LastStages shortens the time from the last product to the end of the block.
 template <class T, int n, Major a_major, Major b_major>
-__device__ __forceinline__ void multiply_tile(float (&accumulators)[n / 2], Storage<n>& shared, int k_tiles,
-                                              int group) {
+__device__ __forceinline__ void multiply_tile(float (&accumulators)[n / 2], Storage<n>& shared,
+                                              const SpecializedJob& job, int group) {
+  const int k_tiles = job.k_tiles;
   constexpr int kStages = Storage<n>::stages;
   constexpr Halves kHalves = kHalvesOf<a_major, b_major>;
   constexpr bool kOfDepth = kHalves == Halves::of_depth;
@@ -65,6 +66,7 @@ __device__ __forceinline__ void multiply_tile(float (&accumulators)[n / 2], Stor
   const auto multiply = [&](int stage, int from, int to, bool accumulate) {
     const Left left(shared.template own<kHalves>(stage, group, 0));
     const Right right(shared.stage[stage].b);
+    const device::UnwrittenReads behind(job.left_out > 0);  // B's last column
     __syncwarp();
     device::wgmma_fence();
 #pragma unroll
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
   if (fetches) {  // on its way while the block gathers
     constexpr int kStageBytes = sizeof(typename Shared::Stage);
     constexpr int kSecondBytes = kOfDepth ? kStageBytes / 2 : kPanelBytes;
-    device::arrive_expect_bytes(shared.first_half, kStageBytes - kSecondBytes);
+    device::arrive_expect_bytes(shared.first_half, kStageBytes - kSecondBytes - parts.left_out);
     load_half(0, 0, 0, shared.first_half);
     device::arrive_expect_bytes(shared.ring.full[0], kSecondBytes);
     load_half(1, 0, 0, shared.ring.full[0]);
@@ -178,7 +180,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
 #pragma unroll 1
       for (int k_tile = 1; k_tile < parts.k_tiles; ++k_tile) {
         const int stage = producer.acquire();
-        producer.expect(stage, sizeof(typename Shared::Stage));
+        producer.expect(stage, sizeof(typename Shared::Stage) - parts.left_out);
 #pragma unroll
         for (int half = 0; half < 2; ++half) load_half(half, stage, k_tile * kDepth, producer.full(stage));
       }
@@ -188,7 +190,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     const int consumer_warp = warp - 4;
     float accumulators[n / 2];
     const int own_row = row + consumer_warp * kStagedRows;
-    multiply_tile<T, n, a_major, b_major>(accumulators, shared, parts.k_tiles, consumer_warp / 4);
+    multiply_tile<T, n, a_major, b_major>(accumulators, shared, parts, consumer_warp / 4);
     finish_tile<n, kHalves>(parts, accumulators, shared, own_row, column, batch);
   }
 }

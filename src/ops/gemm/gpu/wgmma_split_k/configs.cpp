@@ -20,14 +20,14 @@ constexpr std::int64_t kFewestEach = 256;  // of k, per block of a cluster
 
 struct Tile {
   int rows, columns;
-  int most_splits = 0;  // 0: alone, and in whole chunks (has_whole_chunks) alone
+  int most_splits = 0;  // 0: none, and in whole chunks (has_whole_chunks) alone
 };
-constexpr Tile kTiles[] = {{64, 64, 4}, {64, 128, 4}, {128, 128, 6}};
+constexpr Tile kTiles[] = {{64, 64, 4}, {64, 128, 4}, {128, 128, 1}};
 /// Where B runs along K, so many widths that some tile nearly fills one wave: one tile more would double the time.
-constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},     {64, 80},   {64, 96},      {64, 112},
-                            {64, 144},   {64, 160},    {64, 176},  {64, 208},     {64, 256},
-                            {128, 80},   {128, 96, 4}, {128, 144}, {128, 160, 2}, {192, 80}};
-constexpr Tile kAlongN[] = {{192, 96}};
+constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},      {64, 80},  {64, 96},  {64, 112}, {64, 144},
+                            {64, 160},   {64, 176},     {64, 208}, {64, 256}, {128, 80}, {128, 96, 4},
+                            {128, 144},  {128, 160, 1}, {192, 80}, {192, 144}};
+constexpr Tile kAlongN[] = {{64, 192}, {192, 96}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped,

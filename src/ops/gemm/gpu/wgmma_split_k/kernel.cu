@@ -1,9 +1,9 @@
 // Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products of few waves.
 // New against version 3: the consumers fetch the first 128 of k by cp.async (docs/findings/gemm.md, G6); tiles of 64 to
 // 192 rows and 16 to 256 columns, one of which fills the multiprocessors; a short form for plain products
-// (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. These share out the fragments of 8 columns: a
-// block receives those that it finishes and adds them in their order, so the bits are the same in every run. A product
-// of few rows is computed as D^T = B^T A^T.
+// (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. Each finishes some of the fragments of 8
+// columns: the others send it their sums, which it adds in the order of the blocks, so the bits are the same in every
+// run. Of an operand of few rows no more is loaded than there is.
 #include <algorithm>
 
 #include "device/cluster.cuh"
@@ -87,7 +87,7 @@ inline constexpr bool kTakesAny =
 
 /// What every block reads.
 struct ShortJob : ShortCall {
-  int ring = 0;  // stages
+  int ring = 0;                   // stages
   std::uint32_t stage_bytes = 0;  // that loads bring
   TensorOperand operand_a;
   TensorOperand operand_b;
@@ -131,39 +131,6 @@ __device__ __forceinline__ void load_part(unsigned char (&to)[halves][extent * k
     load_deep<major, extent>(to, map, operand, mn, k, batch, full, hint);
   else
     load_tile<major, extent>(to[0], map, operand, mn, k, batch, full, 0, hint);
-}
-
-/// Two sums, next to each other in a row of the tile, to D.
-__device__ __forceinline__ void finish_pair(const Epilogue& epilogue, float first, float second, int row, int column,
-                                            std::int64_t batch) {
-  if (row >= epilogue.rows) return;
-  float value[2] = {first, second};
-  const int columns = min(2, epilogue.columns - column);
-  if (!epilogue.plain) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      if (i >= columns) continue;
-      value[i] *= epilogue.alpha;
-      if (epilogue.c != nullptr)
-        value[i] += epilogue.beta * load_float(epilogue.c, epilogue.c_dtype,
-                                               batch * epilogue.c_batch_stride + row * epilogue.c_row_stride +
-                                                   (column + i) * epilogue.c_column_stride);
-      if (epilogue.bias != nullptr)
-        value[i] += load_float(epilogue.bias, epilogue.bias_dtype,
-                               row * epilogue.bias_row_stride + (column + i) * epilogue.bias_column_stride);
-      value[i] = activate(epilogue.activation, value[i]);
-    }
-  }
-  const std::int64_t at =
-      batch * epilogue.d_batch_stride + row * epilogue.d_row_stride + column * epilogue.d_column_stride;
-  if (epilogue.vectors && columns == 2 && epilogue.d_dtype != DType::f32) {
-    *reinterpret_cast<std::uint32_t*>(static_cast<__half*>(epilogue.d) + at) =
-        pack(value[0], value[1], epilogue.d_dtype);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    if (i < columns) store_float(epilogue.d, epilogue.d_dtype, at + i * epilogue.d_column_stride, value[i]);
 }
 
 /// A warp's fragments from `first` on, before `end`, to rows of D: four fragments in pieces of 16 bytes
@@ -463,8 +430,9 @@ void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
     if constexpr (b == Major::k) {
       of(Numbers<64>(), Numbers<16, 32, 48, 80, 96, 112, 144, 160, 176, 208, 256>());
       of(Numbers<128>(), Numbers<80, 96, 144, 160>());
-      of(Numbers<192>(), Numbers<80>());
+      of(Numbers<192>(), Numbers<80, 144>());
     } else {
+      of(Numbers<64>(), Numbers<192>());
       of(Numbers<192>(), Numbers<96>());
     }
     of(Numbers<64>(), Numbers<64, 128>());
@@ -484,8 +452,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     MappedOperand a = Of::halves == kHalves ? map_deep_a(call) : map_a(call, rows);
     MappedOperand b = Of::halves == kHalves ? map_deep_b(call, n) : map_b(call, n);
     a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
-    const int left_out = (a_major == Major::k ? a.leave_out_behind(rows) : 0) +
-                         (b_major == Major::k ? b.leave_out_behind(n) : 0);
+    const int left_out =
+        (a_major == Major::k ? a.leave_out_behind(rows) : 0) + (b_major == Major::k ? b.leave_out_behind(n) : 0);
     const TileOrder order = order_of_tiles(problem, rows, n);
     const int stages = call.k_tiles(Of::halves * kDepth);
     const bool pairs = n <= 32 && tile_count(config, problem) > device_info(problem.device).multiprocessors;
