@@ -42,9 +42,6 @@ double lines_per_row(const MatrixLayout& layout) {
   return 2 - static_cast<double>(begins & -begins) / kLineBytes;
 }
 
-/// What costs.inc has for every number of parts of K: whatever it is, they are as many sums.
-constexpr int kAnyParts = 2;
-
 /// A line of costs.inc.
 struct KnownCost {
   std::string_view tile;  // "split_k/64x16k2t"
@@ -58,7 +55,7 @@ constexpr KnownCost kKnownCosts[] = {
 
 std::optional<TileCost> cost_of(std::string_view variant, const Config& config) {
   Config known = config;
-  known.parts = std::min(known.parts, kAnyParts);
+  known.parts = std::min(known.parts, 2);  // costs.inc has one for every number of parts
   const std::string tile = std::string(variant.substr(variant.starts_with("wgmma_") ? 6 : 0)) + "/" + known.text();
   for (const KnownCost& one : kKnownCosts)
     if (one.tile == tile) return one.cost;

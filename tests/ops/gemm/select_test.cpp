@@ -129,7 +129,6 @@ TEST_F(GemmSelect, small_products_get_small_tiles) {
   EXPECT_EQ(select(problem(256, 256, 256), hopper(), "", "off").variant->name, "wgmma_unrolled_k");
   EXPECT_EQ(chosen(problem(704, 256, 256)), "wgmma_unrolled_k/64x32") << "64 x 16 would be two waves";
   EXPECT_EQ(chosen(problem(512, 512, 512)), "wgmma_unrolled_k/64x32");
-  EXPECT_EQ(chosen(problem(1024, 1024, 1024)), "wgmma_unrolled_tma/64x128");
 }
 
 TEST_F(GemmSelect, unrolled_kernels_are_for_whole_tiles_of_plain_products) {

@@ -21,7 +21,7 @@ constexpr const char* kTable =
     "  - {gpu: NVIDIA H100, case: RC 4096, dtype: f16, variant: wgmma_tma/128x128, us: 230}\n"
     "\n"
     "  # two operators, one line each\n"
-    "  - {gpu: NVIDIA H200, case: RC 64x4096x7168, dtype: bf16->f32, variant: wgmma_deep_stages/64x128, us: 17.5}\n";
+    "  - {gpu: NVIDIA H200, case: RC 64x4096x7168, dtype: bf16->f32, variant: wgmma_split_k/64x128, us: 17.5}\n";
 
 /// Sets an environment variable while it lives.
 class Environment {
@@ -78,7 +78,7 @@ TEST(GemmTuning, a_table_is_read_and_written_back) {
   ASSERT_EQ(table.choices().size(), 3U);
   const TunedChoice* found = table.find("NVIDIA H200", "RC 64x4096x7168", "bf16->f32");
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->choice, "wgmma_deep_stages/64x128");
+  EXPECT_EQ(found->choice, "wgmma_split_k/64x128");
   EXPECT_EQ(found->microseconds, 17.5);
   EXPECT_EQ(table.find("NVIDIA H200", "RC 64x4096x7168", "f16"), nullptr);
   EXPECT_EQ(TuningTable::parse(table.text(), "again").text(), table.text());
@@ -177,8 +177,8 @@ TEST_F(GemmTuningChoice, a_line_of_another_version_is_not_used) {
 
 TEST_F(GemmTuningChoice, a_tile_can_be_named_with_its_variant) {
   const Problem known = product(4096, 4096, 4096);
-  EXPECT_EQ(select(known, h200(), "wgmma_deep_stages/64x128").config.columns, 128);
-  for (const char* none : {"wgmma_deep_stages/64x64k2", "wgmma_deep_stages/7x7"})
+  EXPECT_EQ(select(known, h200(), "wgmma_cp_async/64x128").config.columns, 128);
+  for (const char* none : {"wgmma_cp_async/64x64k2", "wgmma_cp_async/7x7"})
     test::expect_error(
         ErrorCode::variant_refuses, [&] { (void)select(known, h200(), none); }, "one of the configurations 64x128");
 }

@@ -1,22 +1,19 @@
-// What it takes, and its tiles.
+// What it takes, and its tile.
 #include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_deep_stages {
 
-Support supports(const Problem& problem, const DeviceInfo&) {
+constexpr Config kTile{.rows = 64, .columns = 64, .splits = 2};
+
+Support supports(const Problem& problem, const DeviceInfo& device) {
   if (Support support = supports_tensor_loads(problem); !support) return support;
-  return supports_grid(problem, 64, 64);
+  const bool whole = problem.m % kTile.rows == 0 && problem.n % kTile.columns == 0 && problem.k >= 2048;
+  if (whole && problem.batch <= kMostGridRows && is_one_wave(kTile, row_major_form(problem), device))
+    return Support::yes();
+  return Support::no("needs whole tiles of 64 x 64 in one wave, and K of at least 2048");
 }
 
-std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
-  std::vector<Config> made{{.rows = 64, .columns = 128}};
-  // For a long K and whole tiles: at an edge each element of the first stage is copied by itself.
-  constexpr std::int64_t kLeastK = 2048;
-  const Config split{.rows = 64, .columns = 64, .splits = 2};
-  const bool whole = problem.m % split.rows == 0 && problem.n % split.columns == 0;
-  if (whole && problem.k >= kLeastK && is_one_wave(split, row_major_form(problem), device)) made.push_back(split);
-  return made;
-}
+std::vector<Config> configs(const Problem&, const DeviceInfo&) { return {kTile}; }
 
 }  // namespace tmaops::ops::gemm::wgmma_deep_stages

@@ -45,9 +45,8 @@ __device__ __forceinline__ void keep_sums(const Parts& parts, const float (&accu
 
 /// What the second kernel is told.
 struct AddJob {
-  const float4* sums = nullptr;
+  Parts kept;
   int parts = 0;
-  int column_tiles = 0;
   Epilogue epilogue;
 };
 
@@ -65,10 +64,10 @@ __global__ void __launch_bounds__(kAddWarps* device::kWarpThreads) add_parts(con
   const auto fragment = static_cast<int>(blockIdx.x);
   const int warp = fragment / kPartFragments;
   const int tile = warp / kConsumerWarps;
-  const int row = tile / job.column_tiles * kSpecializedRows + warp % kConsumerWarps * kStagedRows + lane / 4;
-  const int column = tile % job.column_tiles * kPartColumns + fragment % kPartFragments * 8 + lane % 4 * 2;
+  const int row = tile / job.kept.column_tiles * kSpecializedRows + warp % kConsumerWarps * kStagedRows + lane / 4;
+  const int column = tile % job.kept.column_tiles * kPartColumns + fragment % kPartFragments * 8 + lane % 4 * 2;
   const std::int64_t step = std::int64_t{gridDim.x} * device::kWarpThreads;
-  const float4* from = job.sums + own_warp * step + std::int64_t{fragment} * device::kWarpThreads + lane;
+  const float4* from = job.kept.sums + own_warp * step + std::int64_t{fragment} * device::kWarpThreads + lane;
   device::wait_for_previous_kernel();
   float4 sum{};
 #pragma unroll 8
@@ -91,7 +90,7 @@ __global__ void __launch_bounds__(kAddWarps* device::kWarpThreads) add_parts(con
 
 /// The second kernel, behind the first one.
 inline void add_second_kernel(Work& work, const Parts& parts, int count, const Epilogue& epilogue) {
-  const AddJob job{.sums = parts.sums, .parts = count, .column_tiles = parts.column_tiles, .epilogue = epilogue};
+  const AddJob job{parts, count, epilogue};
   const LaunchShape shape{
       .grid = static_cast<unsigned>(parts.row_tiles * parts.column_tiles * kConsumerWarps * kPartFragments),
       .block = kAddWarps * device::kWarpThreads,

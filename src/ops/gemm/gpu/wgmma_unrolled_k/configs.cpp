@@ -20,8 +20,7 @@ Support supports(const Problem& problem, const DeviceInfo& device) {
   if (!configs(problem, device).empty()) return Support::yes();
   return Support::no(
       "needs one batch, K of 256 or 512, D of the type of A, and M and N that are multiples of its tile: M of 64, with "
-      "K "
-      "of 512 of 256, and N of 32");
+      "K of 512 of 256, and N of 32");
 }
 
 }  // namespace tmaops::ops::gemm::wgmma_unrolled_k
