@@ -8,6 +8,7 @@ scipy. The model is that of src/ops/gemm/estimate.cpp.
 """
 
 import argparse
+import math
 import re
 import statistics
 import textwrap
@@ -23,7 +24,7 @@ MULTIPROCESSORS = 132
 STEP = 64  # k
 CUT_WAVE = 0.5
 L2_BYTES = 50 << 20
-L2_LINES = 100e3  # in a microsecond
+L2_LINES = 150e3  # in a microsecond
 KEPT_PART = 0.45
 MEMORY_RATE = 4.3e6  # bytes in a microsecond, of an H200
 OVERLAP_LOSS = 0.15
@@ -35,7 +36,7 @@ EARLIER = {
     "RC 64x4096x7168": "wgmma_deep_stages/64x64k2",
 }
 # Of wgmma_split_k's tiles, where not 1 (configs.cpp).
-MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4, (128, 128): 6, (128, 160): 2}
+MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4}
 FEWEST = 3  # products for which a tile must have a time
 FOLDS = 5
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
@@ -48,21 +49,30 @@ class Tile(NamedTuple):
     columns: int
     cluster: int
     splits: int
+    parts: int  # 2 stands for every number
     swapped: bool
 
 
 def tile_of(choice: str) -> Tile | None:
-    found = re.fullmatch(r"(\w+)/(\d+)x(\d+)(?:c(\d+))?(?:k(\d+))?(t?)", choice)
+    found = re.fullmatch(r"(\w+)/(\d+)x(\d+)(?:c(\d+))?(?:k(\d+))?(?:p(\d+))?(t?)", choice)
     if not found:
         return None
-    return Tile(found[1], int(found[2]), int(found[3]), int(found[4] or 1), int(found[5] or 1), bool(found[6]))
+    return Tile(
+        found[1],
+        int(found[2]),
+        int(found[3]),
+        int(found[4] or 1),
+        int(found[5] or 1),
+        2 if found[6] else 1,
+        bool(found[7]),
+    )
 
 
 def text_of(tile: Tile) -> str:
     """As Config::text() has it."""
     cluster = f"c{tile.cluster}" if tile.cluster > 1 else ""
     splits = f"k{tile.splits}" if tile.splits > 1 else ""
-    return f"{tile.rows}x{tile.columns}{cluster}{splits}{'t' * tile.swapped}"
+    return f"{tile.rows}x{tile.columns}{cluster}{splits}{'p2' * (tile.parts > 1)}{'t' * tile.swapped}"
 
 
 def in_lines(entries: list[str]) -> str:
@@ -88,20 +98,31 @@ def block_count(tile: Tile, case: str) -> int:
     m, n, _ = extents(case)
     if tile.swapped:
         m, n = n, m
-    return -(-m // (tile.rows * tile.cluster)) * tile.cluster * -(-n // tile.columns) * tile.splits
+    tiles = -(-m // (tile.rows * tile.cluster)) * tile.cluster * -(-n // tile.columns) * tile.splits
+    return tiles * part_count(tile, case)
+
+
+def part_count(tile: Tile, case: str) -> int:
+    """Of K (wgmma_persistent/configs.cpp)."""
+    if tile.parts == 1:
+        return 1
+    room = MULTIPROCESSORS // block_count(tile._replace(parts=1), case)
+    steps = -(-extents(case)[2] // STEP)
+    return -(-steps // -(-steps // room)) if room > 1 else 1
 
 
 def waves_and_steps(tile: Tile, case: str) -> tuple[float, float]:
     count, at_once = block_count(tile, case), blocks_at_once(tile)
+    steps = -(-(-(-extents(case)[2] // STEP)) // part_count(tile, case))
     rest = count % at_once
     cut = tile.variant == "wgmma_persistent" and tile.columns == 192 and 0 < rest * 3 <= at_once
-    return -(-count // at_once) - (1 - CUT_WAVE if cut else 0), -(-extents(case)[2] // STEP) / tile.splits
+    return -(-count // at_once) - (1 - CUT_WAVE if cut else 0), steps / tile.splits
 
 
 def l2_time(tile: Tile, case: str) -> float:
-    """Microseconds in which the L2 gives a step's lines to all blocks. A row that begins between two lines touches both."""
+    """Microseconds in which the L2 gives a step's lines to all blocks. A row that begins between two lines lies in both."""
     m, n, k = extents(case)
-    a, b = (1 + (extent % 64 != 0) for extent in (k if case[0] == "R" else m, k if case[1] == "C" else n))
+    a, b = (2 - math.gcd(extent, 64) / 64 for extent in (k if case[0] == "R" else m, k if case[1] == "C" else n))
     if tile.swapped:
         a, b = b, a
     lines = tile.rows * a + tile.columns / tile.cluster * b
@@ -141,9 +162,7 @@ def takes(tile: Tile, case: str) -> bool:
         m, n, k = extents(case)
         width = m if tile.swapped else n
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-        if tile[1:3] != (64, 64) and tile.columns != 128 and k_major == (tile[1:3] == (192, 96)):
-            return False
-        if not tile.swapped and m <= 32 and case[0] == "R":
+        if tile[1:3] != (64, 64) and tile.columns != 128 and k_major == (tile[1:3] in ((64, 192), (192, 96))):
             return False
         if tile.columns == 16 or (k_major and width <= 32):
             if tile.rows != 64 or tile.columns != (16 if width <= 16 else 32):
@@ -155,6 +174,9 @@ def takes(tile: Tile, case: str) -> bool:
             few = blocks <= (4 if tile.columns <= 32 else 2) * MULTIPROCESSORS
             return k <= 256 or width <= tile.columns or few
         return blocks <= (2 if tile.columns <= 32 else 1) * MULTIPROCESSORS and k >= 256 * tile.splits
+    if tile.parts > 1:
+        room = MULTIPROCESSORS // block_count(tile._replace(parts=1), case)
+        return room > 1 and extents(case)[2] >= 256 * room
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
     m, n, k = extents(case)
