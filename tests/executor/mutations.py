@@ -449,7 +449,9 @@ def main():
         rows = list(pool.map(row, chosen))
     if given.only:
         kept_rows = [
-            one for one in json.loads(given.out.read_text())["rows"] if not one["file"].endswith(tuple(given.only))
+            one
+            for one in json.loads(given.out.read_text())["rows"]
+            if not one["file"].endswith(tuple(given.only)) and (ROOT / one["file"]).exists()
         ]
         rows = sorted(kept_rows + rows, key=lambda one: (one["file"], one["line"]))
     counts = {
