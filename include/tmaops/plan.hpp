@@ -22,7 +22,8 @@ class Plan {
 
   /// Runs on the given stream of the tensors' device (ignored on the CPU, where it returns when the result is there).
   /// Nothing is allocated, chosen or waited for; the run can be captured into a CUDA graph. Any thread may call it, on
-  /// a GPU several at once. Throws Error: the device errors.
+  /// a GPU several at once where the function that made the plan does not say that runs must follow one another.
+  /// Throws Error: the device errors.
   TMAOPS_API void run(Stream stream = nullptr) const;
   /// Binds the plan to other memory with tensors of the same shapes, strides, types and device; the runs from here on
   /// work there. `data`: the addresses of the call's tensors in the order of the function that made the plan, then
