@@ -91,7 +91,7 @@ def blocks_at_once(tile: Tile) -> int:
     size = tile.cluster * tile.splits
     if size <= 2:
         return MULTIPROCESSORS
-    return MULTIPROCESSORS * 7 // 8 // size * size
+    return MULTIPROCESSORS * 10 // 11 // size * size
 
 
 def block_count(tile: Tile, case: str) -> int:

@@ -19,11 +19,12 @@ inline std::int64_t tile_count(const Config& config, const Problem& problem) {
 }
 
 /// Blocks that run at the same time, one a multiprocessor. A cluster of more than two lies within one of the chip's
-/// parts, which have 14 to 18 multiprocessors, and leaves some of each idle: 15 clusters of eight fit on an H200.
+/// parts, which have 14 to 18 multiprocessors, and leaves some of each idle: 30 clusters of four and 15 of eight fit on
+/// an H200, with 132.
 inline std::int64_t blocks_at_once(const Config& config, const DeviceInfo& device) {
   const int most = std::max(device.multiprocessors, 1);
   const int size = config.cluster * config.splits;
-  return size <= 2 ? most : std::max(most * 7 / 8 / size * size, size);
+  return size <= 2 ? most : std::max(most * 10 / 11 / size * size, size);
 }
 
 inline bool is_one_wave(const Config& config, const Problem& problem, const DeviceInfo& device) {
