@@ -212,7 +212,7 @@ bool are_clock_digits(const std::vector<std::int64_t>& times) {
     return time < 0 || time >= 2400 * kMinute || time % kMinute >= 60 * kSecond || time / kMinute % 100 >= 60;
   };
   const auto jumps = [](std::int64_t a, std::int64_t b) { return b - a > kJump && b - a < kJump + kSecond * 20; };
-  return std::ranges::adjacent_find(times, jumps) != times.end() && std::ranges::none_of(times, is_no_clock);
+  return std::ranges::none_of(times, is_no_clock) && std::ranges::adjacent_find(times, jumps) != times.end();
 }
 
 double seconds_of(TimeUnit unit) { return 1e-9 * static_cast<double>(nanoseconds_of(unit)); }
