@@ -12,7 +12,7 @@ executor, which checks kernels in a build of its own, is not counted.
 import pathlib
 import sys
 
-CEILINGS = {"product": 44_448, "whole": 72_191}
+CEILINGS = {"product": 44_360, "whole": 72_103}
 GOALS = {"product": 40_000, "whole": 62_000}
 PRODUCT = ("include", "src", "python")
 WINGS = ("tool", "study", "measure", "datasets")

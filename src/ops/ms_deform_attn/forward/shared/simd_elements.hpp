@@ -128,7 +128,7 @@ void StoreSums(D d, hn::Vec<D> first, hn::Vec<D> second, Out* to, bool streamed 
   StorePair(d, first, second, to, streamed);
 }
 
-/// x and y of a vector of points, whose infinities and NaN may come as numbers far beyond 1.
+/// x and y of a vector of points.
 template <class D, class Stored>
 void LoadCoordinates(D d, const Stored* from, hn::Vec<D>& x, hn::Vec<D>& y) {
   const auto low = LoadF32(d, from);
@@ -149,20 +149,6 @@ void LoadCoordinates(D d, const float* from, hn::Vec<D>& x, hn::Vec<D>& y) {
 template <class D>
 void LoadCoordinates(D d, const bfloat16* from, hn::Vec<D>& x, hn::Vec<D>& y) {
   LoadPair(d, from, x, y);
-}
-/// f16: the exponent of 5 bits becomes the end of one of 8, which a factor sets right. Cheaper than two conversions and
-/// two permutations.
-template <class D>
-void LoadCoordinates(D d, const float16* from, hn::Vec<D>& x, hn::Vec<D>& y) {
-  const hn::RebindToSigned<D> di;
-  const hn::Repartition<std::uint8_t, D> bytes;
-  const auto both = hn::BitCast(di, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(from)));
-  const auto number = [&](hn::Vec<decltype(di)> upper_half) {
-    const auto bits = hn::And(hn::ShiftRight<3>(upper_half), hn::Set(di, static_cast<std::int32_t>(0x8fffe000U)));
-    return hn::Mul(hn::BitCast(d, bits), hn::Set(d, 0x1p112F));
-  };
-  x = number(hn::ShiftLeft<16>(both));
-  y = number(both);
 }
 #endif
 

@@ -17,16 +17,6 @@ inline constexpr std::int64_t kChannelBlock = 16;
 /// Of a head in almost every model: the sums are compiled for this many, too.
 inline constexpr std::int64_t kUsualChannels = 32;
 
-/// Whether f16 is converted to half a register at a time: on Zen 4 (the only one of AMD's family 19h with AVX-512) that
-/// takes half as long.
-inline bool wants_halves() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h");
-#else
-  return false;
-#endif
-}
-
 /// What a point needs to know about its level and its place in a map, as vectors of points load it: fields of kMaxLanes
 /// entries each for one group of points after another, padded with points of the last level.
 class PointGeometry {
@@ -81,8 +71,7 @@ struct PackedJob {
   ForwardJob direct;
   HeadMapLayout layout;
   PointGeometry geometry;
-  std::vector<std::int32_t> row_step;    // of a point: elements from row to row
-  bool halved_vectors = wants_halves();  // f16 alone asks
+  std::vector<std::int32_t> row_step;  // of a point: elements from row to row
   /// The copies of one image, kept from run to run, because fresh memory costs page faults.
   mutable AlignedBuffer<unsigned char> maps;
   mutable std::mutex maps_in_use{};

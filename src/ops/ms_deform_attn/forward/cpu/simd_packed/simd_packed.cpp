@@ -119,7 +119,7 @@ class TileWorker {
   bool make_records(std::int64_t i, std::int64_t m) {
     const std::int64_t q = query(i);
     RecordsOf<0> to = records(i);
-    // Of 16 bits each, too, they are loaded as they lie: converting the rows first costs a twentieth of the call.
+    // Of 16 bits each, too, they are loaded as they lie: converting the rows first costs bf16 a tenth of the call.
     if (direct_points_)
       return MakeRecords(image_.job, reader_.template own_locations<Stored>(image_.image, q, m),
                          reader_.template own_weights<Stored>(image_.image, q, m), to);
@@ -139,10 +139,6 @@ class TileWorker {
   template <std::int64_t kChannels>
   HWY_INLINE void sum(const RecordsOf<kChannels>& from, const Stored* map, Stored* own) const {
     const std::size_t channels = static_cast<std::size_t>(kChannels == 0 ? problem_.channels : kChannels);
-    if constexpr (std::is_same_v<Stored, float16>) {
-      if (image_.job.halved_vectors)
-        return vectors::SumChannels<4>(hn::CappedTag<float, 8>(), channels, from, map, own, streamed_);
-    }
     vectors::SumChannels<4>(hn::CappedTag<float, kChannelBlock>(), channels, from, map, own, streamed_);
   }
 

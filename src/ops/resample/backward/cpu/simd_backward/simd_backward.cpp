@@ -23,36 +23,10 @@ namespace {
 #include "ops/resample/shared/interval_rows.inc"
 #include "ops/resample/shared/sums.inc"
 
-#if HWY_TARGET != HWY_SCALAR
-#include "ops/resample/shared/vectors.inc"
-
-/// add_gradient and store_sums of f16, which plain loops convert in integers.
-void AddHalves(void* sum, double weight, const void* gradient, std::int64_t stride, std::int64_t count) {
-  if (!kConverts<float16> || stride != 1) return add_gradient<float16>(sum, weight, gradient, stride, count);
-  auto* to = static_cast<float*>(sum);
-  const auto* from = static_cast<const float16*>(gradient);
-  const auto w = static_cast<float>(weight);
-  InVectors<float>(count, [&](auto d, std::int64_t c) HWY_ATTR {
-    hn::StoreU(hn::MulAdd(hn::Set(d, w), LoadWide(d, from + c), hn::LoadU(d, to + c)), d, to + c);
-  });
-}
-void StoreHalves(const void* sum, void* row, std::int64_t stride, std::int64_t count) {
-  if (!kConverts<float16> || stride != 1) return store_sums<float16>(sum, row, stride, count);
-  const auto* from = static_cast<const float*>(sum);
-  auto* to = static_cast<float16*>(row);
-  InVectors<float>(count,
-                   [&](auto d, std::int64_t c) HWY_ATTR { StoreNarrow<false>(d, hn::LoadU(d, from + c), to + c); });
-}
-#else
-constexpr auto AddHalves = &add_gradient<float16>;
-constexpr auto StoreHalves = &store_sums<float16>;
-#endif
-
 template <class Time>
 resample_backward::GatherKernels KernelsOf(DType values, DType gradient) {
   return {OrderedVector<Time>, values == DType::f64 ? Locator<Time, double>() : Locator<Time, float>(),
-          gradient == DType::f16 ? AddHalves : add_kernel(gradient),
-          values == DType::f16 ? StoreHalves : store_kernel(values)};
+          add_kernel(gradient), store_kernel(values)};
 }
 
 void RunBackward(const resample_backward::Problem& problem, const resample_backward::Arguments& arguments) {

@@ -29,7 +29,7 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-#include "ops/resample/shared/vectors.inc"
+#include "ops/resample/forward/cpu/simd/vectors.inc"
 
 /// Linear rows of at least as many channels as the tag has lanes; the last vector overlaps the one before. One channel
 /// is a vector of one lane, so that a column by itself has the bits that it has among others.
