@@ -29,8 +29,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET != HWY_SCALAR
 
 /// Timestamps per target beyond which halving (log2 of the samples gathers) beats counting (one comparison per
-/// timestamp).
-constexpr std::int64_t kCountedPerTarget = 12;
+/// timestamp); docs/findings/resample_cpu.md, Q2.
+template <class Time>
+constexpr std::int64_t kCountedPerTarget = sizeof(Time) == 4 ? 12 : 40;
 
 template <class Time>
 bool OrderedVector(const void* times, std::int64_t stride, std::int64_t begin, std::int64_t end, bool strict) {
@@ -76,7 +77,7 @@ auto CountTimestamps(D d, V q, Time last, const Time* HWY_RESTRICT x, std::int64
   const hn::RebindToSigned<D> di;
   using Index = hn::TFromD<decltype(di)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t far = base + kCountedPerTarget * lanes;
+  const std::int64_t far = base + kCountedPerTarget<Time> * lanes;
   if (far < count && !(x[far] > last)) {
     const auto rest = HalveForCount(d, q, x + base, count - base);
     return hn::Add(rest, hn::Set(di, static_cast<Index>(base)));
