@@ -105,18 +105,6 @@ class TileRun {
     return true;
   }
 
-  /// Asks for the times that locating a piece reads.
-  void fetch_times(const Range& piece) const {
-    const auto [b, t, count] = piece;
-    const auto size = static_cast<std::int64_t>(size_of(line_.dtype));
-    const std::int64_t n = line_.source_count(b);
-    const std::int64_t first = share(n, t, line_.target_count(b));
-    const std::int64_t end = share(n, t + count, line_.target_count(b));
-    if (line_.source.row_stride == 1) fetch_ahead(line_.source.address(line_.dtype, b, first), size * (end - first));
-    if (!line_.uniform_grid && line_.target.row_stride == 1)
-      fetch_ahead(line_.target.address(line_.dtype, b, t), size * count);
-  }
-
   /// Writes the targets of a located piece; `coming` is the one after it.
   bool write(const Piece& piece, const Piece& coming) const {
     const auto [b, t, count] = piece.targets;
@@ -251,16 +239,11 @@ void run_tiles(const Problem& problem, const Arguments& arguments, const TileKer
     };
     // A piece is located before the one in front of it is written, which then asks for the samples of both.
     Piece pieces[2];
-    Range coming = next_targets();
     bool good = true;
     for (int i = 0; good && !failed.load(std::memory_order_relaxed); ++i) {
       Piece& piece = pieces[i % 2];
-      piece.targets = coming;
-      if (coming.count > 0) {
-        coming = next_targets();
-        good = run.locate(piece);
-        if (coming.count > 0) run.fetch_times(coming);
-      }
+      piece.targets = next_targets();
+      if (piece.targets.count > 0) good = run.locate(piece);
       if (good && i > 0) good = run.write(pieces[(i + 1) % 2], piece);
       if (piece.targets.count == 0) break;
     }
