@@ -262,7 +262,7 @@ def test_classes_of_bevformer_come_along_with_mmcv(repository):
     assert compiled.ms_deform_attn_forward is refuse
 
 
-@pytest.mark.parametrize("package", ["detrex", "groundingdino"])
+@pytest.mark.parametrize("package", ["detrex", "groundingdino", "adet", "grounding_dino.groundingdino"])
 @pytest.mark.parametrize("built", [True, False])
 def test_compiled_extensions_of_repositories_run_on_tmaops(package, built, repository):
     home = repository(package, __path__=[])
@@ -283,10 +283,9 @@ def test_compiled_extensions_of_repositories_run_on_tmaops(package, built, repos
         assert f"{package}._C" not in sys.modules and not hasattr(home, "_C")
 
 
-def test_a_compiled_extension_that_was_imported_is_given_our_functions(repository):
-    compiled = repository(
-        "MultiScaleDeformableAttention", ms_deform_attn_forward=refuse, ms_deform_attn_backward=refuse
-    )
+@pytest.mark.parametrize("name", ["MultiScaleDeformableAttention", "detector.ops._C"])
+def test_a_compiled_extension_that_was_imported_is_given_our_functions(name, repository):
+    compiled = repository(name, ms_deform_attn_forward=refuse, ms_deform_attn_backward=refuse)
     assert len(tmaops.compat.detr.patch()) == 2
     function = client("MSDeformAttnFunction", lambda: compiled, in_place=False)
     compare(
@@ -298,7 +297,7 @@ def test_a_compiled_extension_that_was_imported_is_given_our_functions(repositor
     assert compiled.ms_deform_attn_forward is refuse
 
 
-@pytest.mark.parametrize("name", ["MSDeformAttnFunction", "MultiScaleDeformableAttnFunction"])
+@pytest.mark.parametrize("name", ["MSDeformAttnFunction", "MultiScaleDeformableAttnFunction", "_MSDeformAttnFunction"])
 def test_functions_of_extensions_are_replaced_where_they_were_imported(name, repository):
     module = repository("models.ops.modules.ms_deform_attn", **{name: Own})
     assert tmaops.compat.detr.patch() == [f"models.ops.modules.ms_deform_attn.{name}"]

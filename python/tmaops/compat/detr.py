@@ -11,8 +11,9 @@ other numbers (by a border or an alignment of its own) stays, and a warning says
     MSDeformAttnFunction                     Deformable DETR and those built on it: the function of the compiled extension
     MultiScaleDeformableAttnFunction         detrex, GroundingDINO
 
-The compiled extensions detrex._C, groundingdino._C, mmcv._ext and MultiScaleDeformableAttention get our functions. The first two
-stand there where they were never built. The slot `ms_deform_attn` of libreyolo is taken.
+A compiled extension with ms_deform_attn_forward and ms_deform_attn_backward, whatever its name, gets our functions: mmcv._ext,
+MultiScaleDeformableAttention, and the _C of detrex, GroundingDINO and AdelaiDet (TESTR, DPText-DETR, DeepSolo). That of these three stands
+there where it was never built. The slot `ms_deform_attn` of libreyolo is taken.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from tmaops.compat import extension
 from tmaops.compat._attention import Levels, attention, deformable_attention_core_func_v2, pairs, with_starts
 from tmaops.compat._replacing import Replacements, is_ours
 
-_EXTENSIONS = ("detrex._C", "groundingdino._C", "mmcv._ext", "MultiScaleDeformableAttention")
+_PACKAGES = ("adet", "detrex", "groundingdino")  # which import a compiled _C; another package may hold them
 _replaced = Replacements()
+_put: list[str] = []  # the modules that stand where none was built
 
 
 class MultiScaleDeformableAttnFunction:
@@ -77,8 +79,6 @@ def ms_deform_attn_core_pytorch(
 
 
 deformable_attention_core_func = multi_scale_deformable_attn_pytorch  # the function of RT-DETR's own repository
-
-
 MSDeformAttnFunction = MultiScaleDeformableAttnFunction  # the autograd function of Deformable DETR
 
 
@@ -99,6 +99,7 @@ def _slot(
     return attention(value, pairs(spatial_shapes), sampling_locations, attention_weights)
 
 
+_COMPILED = ("ms_deform_attn_forward", "ms_deform_attn_backward")
 _NAMES = re.compile("deform.*att", re.IGNORECASE)  # of what may be like ours
 
 
@@ -145,42 +146,51 @@ def _alike(thing: Any) -> str | None:
     return None
 
 
+def _foreign_modules() -> list[ModuleType]:
+    ours = ("tmaops", "torch", "transformers", "libreyolo")
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+    return [module for module in modules if str(module.__name__).partition(".")[0] not in ours]
+
+
 def _functions_like_ours() -> list[str]:
     """Puts our functions in the place of those that are like them, and says which of a known name are not."""
     found: dict[str, str | None] = {}
-    for module in list(sys.modules.values()):
-        home = getattr(module, "__name__", "")
-        if home.partition(".")[0] in ("tmaops", "torch", "transformers", "libreyolo"):
-            continue
-        for attribute, thing in list(getattr(module, "__dict__", {}).items()):
+    for module in _foreign_modules():
+        for attribute, thing in list(vars(module).items()):
             if not _NAMES.search(attribute) or is_ours(thing):
                 continue
-            ours = attribute if attribute in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
+            ours = attribute.lstrip("_")  # AdelaiDet's class is private
+            ours = ours if ours in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
             if ours is not None:
                 _replaced.set(module, attribute, _FUNCTIONS[ours])
             if ours is not None or attribute in _FUNCTIONS:
-                found[f"{home}.{attribute}"] = ours
+                found[f"{module.__name__}.{attribute}"] = ours
     if kept := [name for name, ours in found.items() if ours is None]:
         warnings.warn(f"tmaops: with other arguments or other numbers, and kept: {', '.join(kept)}", stacklevel=3)
     return [name for name, ours in found.items() if ours is not None]
 
 
-def _put_extension(name: str) -> list[str]:
-    """Gives a compiled extension our functions, or puts a module in its place where its package has none."""
-    package = name.partition(".")[0]
-    names = ("ms_deform_attn_forward", "ms_deform_attn_backward")
-    if package not in sys.modules or name == "mmcv._ext" and name not in sys.modules:
-        return []
-    compiled = sys.modules.get(name)
-    if compiled is None and importlib.util.find_spec(name) is not None:
-        compiled = importlib.import_module(name)
-    if compiled is None:
-        compiled = sys.modules[name] = ModuleType(name, extension.__doc__)
-        _replaced.set(sys.modules[package], "_C", compiled)
-    replaced = [function for function in names if not is_ours(getattr(compiled, function, None))]
-    for function in replaced:
-        _replaced.set(compiled, function, getattr(extension, function))
-    return [f"{name}.{function}" for function in replaced]
+def _extensions() -> list[str]:
+    """Gives compiled extensions our functions, and puts a module in the place of one that was not built."""
+    for package, home in list(sys.modules.items()):
+        if package.rpartition(".")[2] not in _PACKAGES or not hasattr(home, "__path__"):
+            continue
+        if (name := f"{package}._C") in sys.modules:
+            continue
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
+        else:
+            _put.append(name)
+            sys.modules[name] = ModuleType(name, extension.__doc__)
+            vars(sys.modules[name]).update(dict.fromkeys(_COMPILED))
+            _replaced.set(home, "_C", sys.modules[name])
+    replaced = []
+    for module in _foreign_modules():
+        for function in _COMPILED if all(name in vars(module) for name in _COMPILED) else ():
+            if not is_ours(getattr(module, function)):
+                _replaced.set(module, function, getattr(extension, function))
+                replaced.append(f"{module.__name__}.{function}")
+    return replaced
 
 
 def patch(model: torch.nn.Module | None = None) -> list[str]:
@@ -192,9 +202,7 @@ def patch(model: torch.nn.Module | None = None) -> list[str]:
     Returns:
         What was replaced: "src.zoo.rtdetr.utils.deformable_attention_core_func", ... A warning says so where there was nothing.
     """
-    names = _functions_like_ours()
-    for name in _EXTENSIONS:
-        names += _put_extension(name)
+    names = _functions_like_ours() + _extensions()
     names += _replaced.in_layers(model, _FUNCTIONS, _alike)
     slots = sys.modules.get("libreyolo.kernels")
     if slots is not None:
@@ -213,18 +221,8 @@ def unpatch() -> None:
     if slots is not None:
         slots.unregister("ms_deform_attn", "tmaops")
     _replaced.undo()
-    for name in _EXTENSIONS:
-        if sys.modules.get(name) is not None and sys.modules[name].__doc__ == extension.__doc__:
-            del sys.modules[name]
+    while _put:
+        sys.modules.pop(_put.pop(), None)
 
 
-__all__ = [
-    "MSDeformAttnFunction",
-    "MultiScaleDeformableAttnFunction",
-    "deformable_attention_core_func",
-    "deformable_attention_core_func_v2",
-    "ms_deform_attn_core_pytorch",
-    "multi_scale_deformable_attn_pytorch",
-    "patch",
-    "unpatch",
-]
+__all__ = [*_FUNCTIONS, "patch", "unpatch"]
