@@ -19,6 +19,14 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": torch.nn.functional.silu,
 }
 
+
+def exports_to_onnx() -> bool:
+    return torch.onnx.is_in_onnx_export()
+
+
+# torch.compiler.assume_constant_result, without its import of the compiler: where torch.export traces Python, torch's function is False.
+vars(exports_to_onnx)["_dynamo_marked_constant"] = True
+
 # What locations and weights are made of.
 STEPS = ("sampling_locations", "attention_weights", "reference_points")
 
@@ -32,7 +40,9 @@ def before_sampling(given: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor | Non
     if references is None:
         return offsets, weights, None
     if references.shape[-1] == 4:
-        counts = offsets.shape[4] if points is None else offsets.new_tensor(points).clamp_min(1)[:, None]
+        counts = offsets.shape[4]
+        if points is not None:
+            counts = _numbers(tuple(max(count, 1) for count in points), wide, references.device)[:, None]
         reach = references[..., 2:].to(wide) * (given["offset_scale"] / counts)
     elif given["spatial_shapes"] is not None:
         reach = 1 / given["spatial_shapes"].flip(1).to(wide)[None, None]
@@ -40,18 +50,25 @@ def before_sampling(given: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor | Non
         sides = [torch.full((), side, dtype=wide, device=references.device) for side in given["levels"]]
         reach = 1 / torch.stack(sides).view(1, 1, -1, 2).flip(3)
     else:
-        reach = _pixels(tuple(given["levels"]), wide, references.device)
+        reach = 1 / _numbers(tuple(given["levels"]), wide, references.device).view(1, 1, -1, 2).flip(3)
     level: Any = (slice(None), slice(None), None, slice(None), None)
     if points is not None:
-        level = (*level[:3], [number for number, count in enumerate(points) for _ in range(count)])
+        owners = tuple(number for number, count in enumerate(points) for _ in range(count))
+        level = (*level[:3], _numbers(owners, torch.int64, references.device))
     reach = reach[level]
     return torch.addcmul(references[..., :2].to(wide)[level], offsets.to(wide), reach), weights, reach
 
 
+def _numbers(given: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor that is copied to a GPU once: a copy in every call would be waited for, and a CUDA graph refuses it."""
+    anew = torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
+    return torch.tensor(given, dtype=dtype, device=device) if anew else _kept(given, dtype, device)
+
+
 @functools.lru_cache
-def _pixels(levels: tuple[int, ...], wide: torch.dtype, device: torch.device) -> Tensor:
-    """What a pixel is of the sides of its level, (1, 1, L, 2)."""
-    return 1 / torch.tensor(levels, dtype=wide, device=device).view(1, 1, -1, 2).flip(3)
+def _kept(given: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor(given, dtype=dtype, device=device)
 
 
 def ms_deform_attn(
@@ -77,9 +94,9 @@ def ms_deform_attn(
     sampling_locations, attention_weights, _ = before_sampling(dict(locals()))
     pairs = list(zip(levels[::2], levels[1::2]))
     sizes = [height * width for height, width in pairs]
-    if level_start_index is None and sum(sizes) != value.shape[1]:
+    compiles = torch.compiler.is_compiling()  # where sides may be symbols, and split looks at them
+    if level_start_index is None and not compiles and sum(sizes) != value.shape[1]:
         raise invalid_value("ms_deform_attn: levels", f"{sum(sizes)} pixels", f"{value.shape[1]}, as the value has")
-    starts = level_start_index or [0, *itertools.accumulate(sizes[:-1])]
     if points_per_level is None:
         points_per_level = [sampling_locations.shape[4]] * len(pairs)
         sampling_locations, attention_weights = sampling_locations.flatten(3, 4), attention_weights.flatten(3, 4)
@@ -87,22 +104,25 @@ def ms_deform_attn(
     images = value.to(wide).permute(0, 2, 3, 1).flatten(0, 1)  # (N M, D, S)
     locations = sampling_locations.to(wide).permute(0, 2, 1, 3, 4).flatten(0, 1)  # (N M, Lq, points, 2)
     weights = attention_weights.to(wide).permute(0, 2, 1, 3).flatten(0, 1).unsqueeze(1)  # (N M, 1, Lq, points)
-    sampled, first = [], 0
-    for shape, size, start, points in zip(pairs, sizes, starts, points_per_level):
-        image, places = images.narrow(2, start, size), locations.narrow(2, first, points)
-        sampled.append(_nearest(image, places, *shape) if sampling == "nearest" else _bilinear(image, places, *shape))
-        first += points
+    parts = images.split(sizes, 2) if level_start_index is None else [images] * len(pairs)
+    sampled, look = [], _nearest if sampling == "nearest" else _bilinear
+    for level, places in enumerate(locations.split(points_per_level, 2)):  # no closure: locals() above would read it
+        part = parts[level]
+        if level_start_index is not None:
+            part = part.narrow(2, level_start_index[level], sizes[level])
+        sampled.append(look(part, places, *pairs[level]))
     output = (torch.cat(sampled, -1) * weights).sum(-1)  # (N M, D, Lq)
     return output.unflatten(0, (-1, heads)).permute(0, 3, 1, 2).flatten(2).to(out_dtype or value.dtype)
 
 
 def _bilinear(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
     """(N M, D, Lq, points) of an image (N M, D, S). grid_sample has neither forward mode nor second derivatives."""
-    if torch.onnx.is_in_onnx_export():
+    if exports_to_onnx():
         grid, image = 2 * places - 1, image.unflatten(2, (height, width))
         return torch.nn.functional.grid_sample(image, grid, padding_mode="zeros", align_corners=False)
     places = places.where(places.isfinite().all(-1, keepdim=True), -1)
-    x, y = (places * places.new_tensor([width, height]) - 0.5).unsqueeze(1).unbind(-1)
+    x, y = places.unsqueeze(1).unbind(-1)
+    x, y = x * width - 0.5, y * height - 0.5
     left, top = x.detach().floor(), y.detach().floor()
     rows = [(top, 1 + top - y), (top + 1, y - top)]
     columns = [(left, 1 + left - x), (left + 1, x - left)]
@@ -111,7 +131,8 @@ def _bilinear(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
 
 
 def _nearest(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
-    columns, rows = (places.detach() * places.new_tensor([width, height]) + 0.5).floor().unsqueeze(1).unbind(-1)
+    x, y = places.detach().unsqueeze(1).unbind(-1)
+    rows, columns = (y * height + 0.5).floor(), (x * width + 0.5).floor()
     return _pixels_of(image, rows.clamp(0, height - 1), columns.clamp(0, width - 1), height, width)
 
 

@@ -171,7 +171,7 @@ def _call(name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Tenso
     if given:
         options = tuple([given.get(what, usual) for what, usual in zip(_names[name][len(arguments) :], defaults)])
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
-        if torch.onnx.is_in_onnx_export():
+        if _torch_functions.exports_to_onnx():
             return _definition(name)(*arguments, *options)
         return operator(*arguments, *_shortened(options, defaults))
     try:
@@ -588,8 +588,6 @@ _register(
 
 @_register_fake("resample")
 def _(values, target_times, source_offsets, source_offset_tensor, target_offsets, target_offset_tensor, **_):
-    if torch.onnx.is_in_onnx_export():
-        _definition("resample")  # refuses: `_call` is told another answer where torch.export traces Python
     targets = target_times.shape[-1]
     if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
@@ -786,7 +784,7 @@ def linear(
 def _gemm_pays(
     x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation, out_dtype: torch.dtype | None
 ) -> bool:
-    if x.dtype not in (torch.float16, torch.bfloat16) or x.dim() == 0 or torch.onnx.is_in_onnx_export():
+    if x.dtype not in (torch.float16, torch.bfloat16) or x.dim() == 0 or _torch_functions.exports_to_onnx():
         return False
     rows = math.prod(x.shape[:-1])
     if not x.is_cuda:
@@ -902,7 +900,7 @@ def _is_plain_linear(layer: torch.nn.Module) -> bool:
 def _projected(layers: Sequence[torch.nn.Module], states: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Each layer(states) as f32, or f64, behind what they keep of the states. Plain layers in 16 bits have sums in f32; every other is
     called, in its own type."""
-    if states.is_cuda and all(map(_is_plain_linear, layers)) and not torch.onnx.is_in_onnx_export():
+    if states.is_cuda and all(map(_is_plain_linear, layers)) and not _torch_functions.exports_to_onnx():
         autocast = _autocast_dtype(states)
         narrow = autocast or states.dtype
         types = (narrow, torch.float32) if autocast else (narrow,)

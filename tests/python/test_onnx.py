@@ -1,4 +1,7 @@
-"""Models with tmaops.torch go to ONNX as standard operators, with both exporters of torch."""
+"""Models with tmaops.torch go to ONNX as standard operators, with both exporters of torch.
+
+PYTEST_DONT_REWRITE: the exporter takes an assert of a model, but not what pytest makes of it.
+"""
 
 import io
 
@@ -13,7 +16,7 @@ pytest.importorskip("onnxscript")
 import tmaops._torch_functions as definitions
 import tmaops.torch as ops
 from test_torch import LEVELS, inputs
-from tmaops.compat import transformers
+from tmaops.compat import detr, transformers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the exporters themselves
 
@@ -68,6 +71,25 @@ def test_onnxruntime_computes_the_same(model, dynamo):
         (got,) = session.run(None, fed)
         wanted = model(*more.values()).detach().numpy()
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+class Detector(torch.nn.Module):
+    """How Deformable DETR and those built on it give the levels: a tensor, which they hold against the value."""
+
+    def forward(self, value, shapes, locations, weights):
+        assert (shapes[:, 0] * shapes[:, 1]).sum() == value.shape[1]
+        return detr.MSDeformAttnFunction.apply(value, shapes, None, locations, weights, 64)
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+def test_levels_in_a_tensor_are_exported(dynamo):
+    value, locations, weights = (tensor.detach() for tensor in inputs("cpu"))
+    given, file = (value, torch.tensor(LEVELS), locations, weights), io.BytesIO()
+    torch.onnx.export(Detector(), given, file, dynamo=dynamo, opset_version=18, verbose=False)
+    session = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+    fed = [tensor.numpy() for tensor in given]
+    fed = dict(zip([entry.name for entry in session.get_inputs()], fed if dynamo else [fed[0], *fed[2:]]))
+    np.testing.assert_allclose(session.run(None, fed)[0], Detector()(*given).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_definitions_are_those_of_the_operators():

@@ -601,6 +601,31 @@ def test_fused_attention_has_second_derivatives(device):
         assert torch.autograd.gradgradcheck(fused, given, fast_mode=True)
 
 
+@pytest.mark.parametrize("components", [2, 4])
+def test_gradients_copy_numbers_to_the_device_once(device, components, monkeypatch):
+    value, offsets, logits, references = fused_inputs(device, torch.float32, components, 3)
+    given = (value, offsets[:, :, :, 0], logits[:, :, :, 0], references)
+
+    def ragged(value, offsets, logits, references):
+        steps = {"softmax": True, "reference_points": references, "points_per_level": [1, 2]}
+        return ops.ms_deform_attn(value, LEVELS, offsets, logits, **steps)
+
+    def gradients():
+        first = torch.autograd.grad(ragged(*given).square().sum(), given, create_graph=True)
+        return torch.autograd.grad(sum(one.square().sum() for one in first), given)
+
+    wanted = gradients()  # of the same levels and points
+    monkeypatch.setattr(torch, "tensor", None)
+    monkeypatch.setattr(torch.Tensor, "new_tensor", None)
+    for mine, theirs in zip(gradients(), wanted):
+        torch.testing.assert_close(mine, theirs)
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error")
+        gradients()
+        torch.cuda.set_sync_debug_mode("default")
+
+
 @pytest.mark.parametrize("outside", ["hold", "nan", "extrapolate"])
 def test_resample_has_derivatives_of_every_order_and_torch_funcs(outside, device, f64):
     times, targets = torch.arange(5.0, device=device), torch.tensor([-0.5, 0.2, 3.3, 7.0], device=device)
