@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tmaops/tmaops.h"
@@ -43,27 +45,17 @@ void check(int code) {
   throw std::runtime_error(last_error()->message);
 }
 
+constexpr std::pair<ScalarType, tmaops_dtype> kTypes[] = {
+    {ScalarType::Double, TMAOPS_F64}, {ScalarType::Float, TMAOPS_F32},
+    {ScalarType::Half, TMAOPS_F16},   {ScalarType::BFloat16, TMAOPS_BF16},
+    {ScalarType::Long, TMAOPS_I64},   {ScalarType::Int, TMAOPS_I32},
+    {ScalarType::Byte, TMAOPS_U8},    {ScalarType::Bool, {tmaops_dtype_bool, 8, 1}}};
+
 tmaops_dtype dtype_of(const Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case ScalarType::Double:
-      return TMAOPS_F64;
-    case ScalarType::Float:
-      return TMAOPS_F32;
-    case ScalarType::Half:
-      return TMAOPS_F16;
-    case ScalarType::BFloat16:
-      return TMAOPS_BF16;
-    case ScalarType::Long:
-      return TMAOPS_I64;
-    case ScalarType::Int:
-      return TMAOPS_I32;
-    case ScalarType::Byte:
-      return TMAOPS_U8;
-    case ScalarType::Bool:
-      return {tmaops_dtype_bool, 8, 1};
-    default:
-      return {tmaops_dtype_int, 0, 1};  // refused by the library, by the name of the argument
-  }
+  const auto* const found =
+      std::ranges::find(kTypes, tensor.scalar_type(), &std::pair<ScalarType, tmaops_dtype>::first);
+  if (found != std::end(kTypes)) return found->second;
+  return {tmaops_dtype_int, 0, 1};  // refused by the library, by the name of the argument
 }
 
 tmaops_tensor view(const Tensor& tensor) {

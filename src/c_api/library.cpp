@@ -78,28 +78,19 @@ double number(const Field& field) {
    offsetof(std::remove_const_t<decltype(initial)>, name), \
    number(initial.name)},
 
+#define TMAOPS_OPTIONS_OF(name, NAME)                                              \
+  if (op == #name) {                                                               \
+    static constexpr tmaops_##name##_options initial = TMAOPS_##NAME##_OPTIONS;    \
+    static const tmaops_option all[] = {TMAOPS_##NAME##_OPTION_LIST(TMAOPS_TOLD)}; \
+    return all;                                                                    \
+  }
+
 /// The options of an operator, made once.
 std::span<const tmaops_option> options_of(std::string_view op) {
-  if (op == "gemm") {
-    static constexpr tmaops_gemm_options initial = TMAOPS_GEMM_OPTIONS;
-    static const tmaops_option all[] = {TMAOPS_GEMM_OPTION_LIST(TMAOPS_TOLD)};
-    return all;
-  }
-  if (op == "ms_deform_attn") {
-    static constexpr tmaops_ms_deform_attn_options initial = TMAOPS_MS_DEFORM_ATTN_OPTIONS;
-    static const tmaops_option all[] = {TMAOPS_MS_DEFORM_ATTN_OPTION_LIST(TMAOPS_TOLD)};
-    return all;
-  }
-  if (op == "resample") {
-    static constexpr tmaops_resample_options initial = TMAOPS_RESAMPLE_OPTIONS;
-    static const tmaops_option all[] = {TMAOPS_RESAMPLE_OPTION_LIST(TMAOPS_TOLD)};
-    return all;
-  }
-  if (op == "recording") {
-    static constexpr tmaops_recording_options initial = TMAOPS_RECORDING_OPTIONS;
-    static const tmaops_option all[] = {TMAOPS_RECORDING_OPTION_LIST(TMAOPS_TOLD)};
-    return all;
-  }
+  TMAOPS_OPTIONS_OF(gemm, GEMM)
+  TMAOPS_OPTIONS_OF(ms_deform_attn, MS_DEFORM_ATTN)
+  TMAOPS_OPTIONS_OF(resample, RESAMPLE)
+  TMAOPS_OPTIONS_OF(recording, RECORDING)
   return {};
 }
 
