@@ -36,12 +36,11 @@ struct PointTables {
 
 struct ForwardJob {
   ForwardJob(const Problem& p, const Arguments& a)
-      : problem(p), arguments(a), locations(p, a.sampling_locations, 2), weights(p, a.attention_weights, 1), tables(p) {
-    const std::int64_t stride = a.value.strides[1];
-    std::int64_t reach = 0;
-    offsets_fit_32_bits =
-        !__builtin_mul_overflow(stride < 0 ? -stride : stride, p.length, &reach) && reach < (1LL << 31);
-  }
+      : problem(p),
+        arguments(a),
+        locations(p, a.sampling_locations, 2),
+        weights(p, a.attention_weights, 1),
+        tables(p) {}
 
   /// What says where a query looks: its reference points where there are some, else its locations.
   const ConstTensorView& places() const {
@@ -53,7 +52,6 @@ struct ForwardJob {
   PointRows locations;
   PointRows weights;
   PointTables tables;
-  bool offsets_fit_32_bits;  // (pixel index) * (pixel stride), in elements
 };
 
 namespace simd {

@@ -1,6 +1,6 @@
 // Explicit vectors (Highway), chosen for the processor at run time.
 //
-// Per query and head, the corner offsets and weights of all points are computed lane by lane and put on the stack; then
+// Per query and head, the corners and weights of all points are computed lane by lane and put on the stack; then
 // the channels of each corner, which lie next to each other, are loaded as vectors and multiplied into several
 // accumulators. A corner that the definition leaves out (beyond the border, or of weight 0) is replaced by its
 // neighbour with half the weight each, which is exact and needs no branch; skipped points are squeezed out. So no value
@@ -36,16 +36,13 @@ HWY_BEFORE_NAMESPACE();
 namespace tmaops::ops::ms_deform_attn::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What the offsets of corners count; pixels where elements do not fit in 32 bits, for a mask, and for nearest (rare).
-enum class Offsets { elements, pixels };
-
-/// Corners of the points of one query and head: offset of the first channel, and attention weight times bilinear
-/// weight. [corner * capacity + record].
-template <Sampling sampling, Offsets offsets>
+/// Corners of the points of one query and head: the pixel, and attention weight times bilinear weight.
+/// [corner * capacity + record].
+template <Sampling sampling>
 struct Records {
   static constexpr std::size_t kCorners = sampling == Sampling::nearest ? 1 : 4;
   static constexpr std::size_t kRun = 0;  // all points are one run
-  std::int32_t* HWY_RESTRICT offset;
+  std::int32_t* HWY_RESTRICT pixels;
   float* HWY_RESTRICT weight;
   std::size_t capacity;
   std::int64_t pixel_stride;
@@ -57,8 +54,7 @@ struct Records {
     const Stored* HWY_RESTRICT value;
     std::size_t k;
     HWY_INLINE const Stored* pixel(std::size_t corner) const {
-      const std::int64_t at = records.offset[corner * records.capacity + k];
-      return PlainBase(value + (offsets == Offsets::pixels ? at * records.pixel_stride : at));
+      return PlainBase(value + records.pixels[corner * records.capacity + k] * records.pixel_stride);
     }
     HWY_INLINE float weight(std::size_t corner) const { return records.weight[corner * records.capacity + k]; }
   };
@@ -97,17 +93,15 @@ class Squeeze {
 };
 
 /// Fills the records from rows of x, y and attention weights; the padding of x and y holds NaN.
-template <Sampling sampling, Offsets offsets>
+template <Sampling sampling>
 void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const float* HWY_RESTRICT attention,
-                 Records<sampling, offsets>& records) {
+                 Records<sampling>& records) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const std::size_t lanes = hn::Lanes(d);
   const auto points = static_cast<std::size_t>(job.problem.points);
   const auto one = hn::Set(d, 1.0F);
   const auto half = hn::Set(d, 0.5F);
-  const auto pixel_stride =
-      hn::Set(di, offsets == Offsets::pixels ? 1 : static_cast<std::int32_t>(records.pixel_stride));
   records.count = 0;
   for (std::size_t k = 0; k < points; k += lanes) {
     hn::Vec<decltype(d)> x;
@@ -124,7 +118,7 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
       const auto row = hn::Clamp(hn::Floor(hn::MulAdd(y, height, half)), hn::Zero(d), hn::Sub(height, one));
       const auto pixel = hn::Add(start, hn::Add(hn::Mul(hn::ConvertTo(di, row), pitch), hn::ConvertTo(di, column)));
       const Squeeze squeeze(keep);
-      squeeze.store(hn::Mul(pixel, pixel_stride), records.offset + records.count);
+      squeeze.store(pixel, records.pixels + records.count);
       squeeze.store(weight, records.weight + records.count);
       records.count += squeeze.count();
       continue;
@@ -160,19 +154,17 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
     const auto j1 = hn::IfThenElse(hn::RebindMask(di, no_right), j0, hn::Add(j, one_pixel));
     const auto i0 = hn::IfThenElse(hn::RebindMask(di, no_top), hn::Zero(di), i);
     const auto i1 = hn::IfThenElse(hn::RebindMask(di, no_bottom), i0, hn::Add(i, one_pixel));
-    const auto row0 = hn::Mul(hn::Add(start, hn::Mul(i0, pitch)), pixel_stride);
-    const auto row1 = hn::Mul(hn::Add(start, hn::Mul(i1, pitch)), pixel_stride);
-    const auto column0 = hn::Mul(j0, pixel_stride);
-    const auto column1 = hn::Mul(j1, pixel_stride);
+    const auto row0 = hn::Add(start, hn::Mul(i0, pitch));
+    const auto row1 = hn::Add(start, hn::Mul(i1, pitch));
 
     const Squeeze squeeze(keep);
-    std::int32_t* offset = records.offset + records.count;
+    std::int32_t* pixels = records.pixels + records.count;
     float* out = records.weight + records.count;
     const std::size_t step = records.capacity;
-    squeeze.store(hn::Add(row0, column0), offset);
-    squeeze.store(hn::Add(row0, column1), offset + step);
-    squeeze.store(hn::Add(row1, column0), offset + 2 * step);
-    squeeze.store(hn::Add(row1, column1), offset + 3 * step);
+    squeeze.store(hn::Add(row0, j0), pixels);
+    squeeze.store(hn::Add(row0, j1), pixels + step);
+    squeeze.store(hn::Add(row1, j0), pixels + 2 * step);
+    squeeze.store(hn::Add(row1, j1), pixels + 3 * step);
     squeeze.store(hn::Mul(weight_top, weight_left), out);
     squeeze.store(hn::Mul(weight_top, weight_right), out + step);
     squeeze.store(hn::Mul(weight_bottom, weight_left), out + 2 * step);
@@ -184,27 +176,27 @@ void MakeRecords(const ForwardJob& job, const float* HWY_RESTRICT xy, const floa
 /// Takes the masked pixels out of the records. Another corner of the sample takes the place of one, and both get half
 /// of its weight, which is exact.
 template <Sampling sampling>
-void LeaveOutMasked(const std::uint8_t* mask, std::int64_t stride, Records<sampling, Offsets::pixels>& records) {
-  constexpr std::size_t kCorners = Records<sampling, Offsets::pixels>::kCorners;
+void LeaveOutMasked(const std::uint8_t* mask, std::int64_t stride, Records<sampling>& records) {
+  constexpr std::size_t kCorners = Records<sampling>::kCorners;
   std::size_t kept = 0;
   for (std::size_t k = 0; k < records.count; ++k) {
-    std::int32_t* offset[kCorners];
+    std::int32_t* pixel[kCorners];
     float* weight[kCorners];
     bool masked[kCorners];
     std::size_t open = kCorners;
     for (std::size_t c = 0; c < kCorners; ++c) {
       const std::size_t from = c * records.capacity + k;
-      offset[c] = records.offset + c * records.capacity + kept;
+      pixel[c] = records.pixels + c * records.capacity + kept;
       weight[c] = records.weight + c * records.capacity + kept;
-      *offset[c] = records.offset[from];
+      *pixel[c] = records.pixels[from];
       *weight[c] = records.weight[from];
-      masked[c] = mask[*offset[c] * stride] != 0;
+      masked[c] = mask[*pixel[c] * stride] != 0;
       if (!masked[c]) open = c;
     }
     if (open == kCorners) continue;
     for (std::size_t c = 0; c < kCorners; ++c)
       if (masked[c]) {
-        *offset[c] = *offset[open];
+        *pixel[c] = *pixel[open];
         *weight[c] = *weight[open] *= 0.5F;
       }
     ++kept;
@@ -224,7 +216,7 @@ void RoundRow(const float* HWY_RESTRICT from, std::size_t length, Out* to) {
 }
 
 /// The queries order[begin, end), these heads.
-template <class Stored, Sampling sampling, Offsets offsets>
+template <class Stored, Sampling sampling>
 void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64_t begin, std::int64_t end,
           HeadRange heads) {
   constexpr std::size_t kStackPoints = 128;
@@ -235,16 +227,16 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
   const std::size_t padded = hwy::RoundUpTo(points, hn::Lanes(hn::ScalableTag<float>()));
   const std::size_t capacity = padded + kMaxLanes;  // a squeezed vector is stored whole
 
-  // Row of locations (2 per point), row of weights (1), weights of the corners (4); offsets of the corners (4).
+  // Row of locations (2 per point), row of weights (1), weights of the corners (4); pixels of the corners (4).
   HWY_ALIGN float stack[7 * (kStackPoints + kMaxLanes)];
-  HWY_ALIGN std::int32_t stack_offsets[4 * (kStackPoints + kMaxLanes)];
+  HWY_ALIGN std::int32_t stack_pixels[4 * (kStackPoints + kMaxLanes)];
   std::vector<float> heap(points > kStackPoints ? 7 * capacity : 0);
-  std::vector<std::int32_t> heap_offsets(points > kStackPoints ? 4 * capacity : 0);
+  std::vector<std::int32_t> heap_pixels(points > kStackPoints ? 4 * capacity : 0);
   float* scratch = points > kStackPoints ? heap.data() : stack;
-  Records<sampling, offsets> records{.offset = points > kStackPoints ? heap_offsets.data() : stack_offsets,
-                                     .weight = scratch + 3 * capacity,
-                                     .capacity = capacity,
-                                     .pixel_stride = layout.strides[1]};
+  Records<sampling> records{.pixels = points > kStackPoints ? heap_pixels.data() : stack_pixels,
+                            .weight = scratch + 3 * capacity,
+                            .capacity = capacity,
+                            .pixel_stride = layout.strides[1]};
 
   PointReader reader(job, padded);
   const ConstTensorView& mask = job.arguments.padding_mask;
@@ -265,9 +257,8 @@ void Rows(const ForwardJob& job, std::span<const std::int64_t> order, std::int64
       const float* xy = reader.locations(n, q, m, scratch);
       const float* attention = reader.weights(n, q, m, scratch + 2 * capacity);
       MakeRecords(job, xy, attention, records);
-      if constexpr (offsets == Offsets::pixels)
-        if (problem.masked)
-          LeaveOutMasked(static_cast<const std::uint8_t*>(mask.data) + n * mask.strides[0], mask.strides[1], records);
+      if (problem.masked)
+        LeaveOutMasked(static_cast<const std::uint8_t*>(mask.data) + n * mask.strides[0], mask.strides[1], records);
       const std::int64_t at = output_offset(problem, output, n, q, m);
       float* to = rounded ? sums.data() : static_cast<float*>(output.data) + at;
       SumAllChannels(channels, records, value + value_offset(layout, n, 0, m), to);
@@ -281,11 +272,9 @@ void Forward(const ForwardJob& job, std::span<const std::int64_t> order, std::in
              HeadRange heads) {
   with_short_type(job.problem.value_dtype, [&]<class Stored>(Stored*) {
     if (job.problem.sampling == Sampling::nearest)
-      Rows<Stored, Sampling::nearest, Offsets::pixels>(job, order, begin, end, heads);
-    else if (job.offsets_fit_32_bits && !job.problem.masked)
-      Rows<Stored, Sampling::bilinear, Offsets::elements>(job, order, begin, end, heads);
+      Rows<Stored, Sampling::nearest>(job, order, begin, end, heads);
     else
-      Rows<Stored, Sampling::bilinear, Offsets::pixels>(job, order, begin, end, heads);
+      Rows<Stored, Sampling::bilinear>(job, order, begin, end, heads);
   });
 }
 
