@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tmaops._errors import invalid_value
+from tmaops._errors import invalid_type, invalid_value
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": lambda sums: sums,
@@ -164,6 +164,8 @@ def ms_deform_attn_backward(
 def gemm(
     a: Tensor, b: Tensor, bias: Tensor | None = None, activation: str = "none", out_dtype: torch.dtype | None = None
 ) -> Tensor:
+    if torch.float64 in (a.dtype, b.dtype):
+        raise invalid_type("gemm: a and b", f"{a.dtype} and {b.dtype}", "types of at most 32 bits: sums are f32")
     product = torch.matmul(a.float(), b.float())
     if bias is not None:
         product = product + bias.float()

@@ -81,15 +81,23 @@ class Detector(torch.nn.Module):
         return detr.MSDeformAttnFunction.apply(value, shapes, None, locations, weights, 64)
 
 
-@pytest.mark.parametrize("dynamo", [False, True])
-def test_levels_in_a_tensor_are_exported(dynamo):
+class OfTheCpu(torch.nn.Module):
+    """How Relation-DETR calls the function for the CPU."""
+
+    def forward(self, value, shapes, locations, weights):
+        assert (shapes[:, 0] * shapes[:, 1]).sum() == value.shape[1]
+        return detr.multi_scale_deformable_attn_pytorch(value, shapes, locations, weights)
+
+
+@pytest.mark.parametrize("model, dynamo", [(Detector, False), (Detector, True), (OfTheCpu, True)])
+def test_levels_in_a_tensor_are_exported(model, dynamo):
     value, locations, weights = (tensor.detach() for tensor in inputs("cpu"))
     given, file = (value, torch.tensor(LEVELS), locations, weights), io.BytesIO()
-    torch.onnx.export(Detector(), given, file, dynamo=dynamo, opset_version=18, verbose=False)
+    torch.onnx.export(model(), given, file, dynamo=dynamo, opset_version=18, verbose=False)
     session = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
     fed = [tensor.numpy() for tensor in given]
     fed = dict(zip([entry.name for entry in session.get_inputs()], fed if dynamo else [fed[0], *fed[2:]]))
-    np.testing.assert_allclose(session.run(None, fed)[0], Detector()(*given).numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(session.run(None, fed)[0], model()(*given).numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_definitions_are_those_of_the_operators():

@@ -657,6 +657,13 @@ def test_forward_mode_refuses_levels_that_are_not_those_of_the_value(pixels, dev
         torch.func.jvp(lambda value: ops.ms_deform_attn(value, LEVELS, locations, weights), (value,), (value,))
 
 
+def test_forward_mode_refuses_f64_of_gemm_as_the_operator_does(device):
+    a = torch.ones(2, 2, dtype=torch.float64, device=device)
+    for call in (ops.gemm, lambda *given: torch.func.jvp(ops.gemm, given, given)):
+        with pytest.raises(tmaops.InvalidType, match="gemm: a"):
+            call(a, a)
+
+
 def test_gemm_has_derivatives_of_every_order_and_torch_funcs(device):
     given = [torch.randn(3, *shape, device=device) for shape in ((4, 5), (5, 2))]
     if device != "cpu":

@@ -93,10 +93,12 @@ def pixels_first(value: Tensor | Sequence[Tensor], levels: Sequence[Sequence[int
         return _joined(value)
     pixels = sum(height * width for height, width in levels)
     found = []  # not a comparison of truths, which symbols of a compiled graph do not take
-    if value.shape[1] == pixels and value.shape[2] == heads:
+    if value.shape[2] == heads:
         found.append(value)
-    if value.shape[1] == heads and value.shape[3] == pixels:
+    if value.shape[1] == heads:
         found.append(value.permute(0, 3, 1, 2))
+    if len(found) > 1:  # pixels tell, which an exported graph may not know
+        found = [one for one in found if one.shape[1] == pixels]
     if len(found) != 1:
         got = f"{tuple(value.shape)} beside {heads} heads and levels of {pixels} pixels"
         needed = "(N, S, M, D) or (N, M, D, S)" + (": both would be right" if found else "")
