@@ -119,20 +119,6 @@ class PointRows {
            head_offset(tensor_, n, q, m) * static_cast<std::int64_t>(size_of(tensor_.dtype));
   }
 
-  /// The row itself when it needs no conversion and no gathering, else null.
-  template <class T>
-  const T* direct(std::int64_t n, std::int64_t q, std::int64_t m) const {
-    if (!dense_ || tensor_.dtype != dtype_of<T>) return nullptr;
-    return static_cast<const T*>(tensor_.data) + head_offset(tensor_, n, q, m);
-  }
-
-  /// The same of a tensor of gradients of this layout.
-  template <class T>
-  T* direct(std::int64_t n, std::int64_t q, std::int64_t m, const TensorView& tensor) const {
-    if (!dense_ || tensor.dtype != dtype_of<T>) return nullptr;
-    return static_cast<T*>(tensor.data) + head_offset(tensor, n, q, m);
-  }
-
  private:
   ConstTensorView tensor_;
   std::vector<std::int64_t> offsets_;

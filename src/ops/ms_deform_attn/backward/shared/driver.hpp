@@ -89,13 +89,13 @@ struct KernelArguments {
   Sampling sampling;
   std::size_t begin;
   std::size_t end;
-  const T* xy{};           // 2 per point, the padding NaN
-  const T* attention{};    // 1 per point, padded
+  const T* xy;             // 2 per point, the padding NaN
+  const T* attention;      // 1 per point, padded
   const T* grad_output{};  // channels, padded with 0
   const T* value;          // map; null: no gradients of points wanted
   T* grad_value;           // map; null: not wanted
-  T* grad_xy{};            // 2 per point, padded
-  T* grad_attention{};     // 1 per point, padded
+  T* grad_xy;              // 2 per point, padded
+  T* grad_attention;       // 1 per point, padded
   T* scratch;              // 12 per point, padded
 };
 
@@ -173,14 +173,20 @@ class Driver {
   void queries(Worker& worker, std::int64_t n, std::int64_t m, std::int64_t first, std::int64_t last) {
     const auto& begin_level = forward_.levels[static_cast<std::size_t>(first)];
     const auto& end_level = forward_.levels[static_cast<std::size_t>(last - 1)];
+    T* rows = worker.rows.data();
+    const std::size_t step = padded();
     KernelArguments<T> call{.tables = &tables_,
                             .sampling = forward_.sampling,
                             .begin = static_cast<std::size_t>(begin_level.first_point),
                             .end = static_cast<std::size_t>(end_level.first_point + end_level.points),
+                            .xy = rows,
+                            .attention = rows + 2 * step,
                             .value = points_wanted() ? worker.value.data() : nullptr,
                             .grad_value = problem_.grad_value ? worker.grad_value.data() : nullptr,
-                            .scratch = worker.rows.data() + 6 * padded()};
-    std::fill_n(worker.rows.data(), 2 * padded(), std::numeric_limits<T>::quiet_NaN());
+                            .grad_xy = rows + 3 * step,
+                            .grad_attention = rows + 5 * step,
+                            .scratch = rows + 6 * step};
+    std::fill_n(rows, 2 * step, std::numeric_limits<T>::quiet_NaN());
     ms_deform_attn::MapPrefetcher value(forward_, tables_.layout, *order_, first, last);
     ms_deform_attn::MapPrefetcher grad_value(forward_, tables_.layout, *order_, first, last);
     const std::int64_t pixel_bytes = tables_.channels * static_cast<std::int64_t>(sizeof(T));
@@ -201,20 +207,15 @@ class Driver {
     }
   }
 
-  /// One query: on the tensors' own rows where they need no conversion and fill whole vectors, else on copies.
+  /// One query, on copies of its rows (docs/findings/ms_deform_attn_cpu.md, D21).
   void query(Worker& worker, KernelArguments<T>& call, std::int64_t n, std::int64_t q, std::int64_t m) {
     const std::size_t begin = call.begin;
     const std::size_t end = call.end;
-    const bool whole = (end - begin) % kPointPadding == 0;
     T* rows = worker.rows.data();
     const std::size_t step = padded();
 
-    const T* xy = whole ? locations_.direct<T>(n, q, m) : nullptr;
-    if (!xy) locations_.load(n, q, m, 2 * begin, 2 * end, rows);
-    call.xy = xy ? xy + 2 * begin : rows;
-    const T* attention = whole ? weights_.direct<T>(n, q, m) : nullptr;
-    if (!attention) weights_.load(n, q, m, begin, end, rows + 2 * step);
-    call.attention = attention ? attention + begin : rows + 2 * step;
+    locations_.load(n, q, m, 2 * begin, 2 * end, rows);
+    weights_.load(n, q, m, begin, end, rows + 2 * step);
     const ConstTensorView& grad = arguments_.grad_output;
     const std::int64_t at = ms_deform_attn::output_offset(forward_, grad, n, q, m);
     const bool own = grad.dtype == dtype_of<T> && grad.strides[2] == 1 && forward_.channels == tables_.channels;
@@ -225,19 +226,10 @@ class Driver {
       });
     call.grad_output = own ? static_cast<const T*>(grad.data) + at : worker.grad_output.data();
 
-    T* grad_xy = nullptr;
-    if (whole && problem_.grad_sampling_locations)
-      grad_xy = grad_locations_.front().direct<T>(n, q, m, arguments_.gradients.sampling_locations);
-    call.grad_xy = grad_xy ? grad_xy + 2 * begin : rows + 3 * step;
-    T* grad_attention = nullptr;
-    if (whole && problem_.grad_attention_weights)
-      grad_attention = grad_weights_.front().direct<T>(n, q, m, arguments_.gradients.attention_weights);
-    call.grad_attention = grad_attention ? grad_attention + begin : rows + 5 * step;
-
     kernel_(call);
-    if (problem_.grad_sampling_locations && !grad_xy)
+    if (problem_.grad_sampling_locations)
       grad_locations_.front().store(n, q, m, 2 * begin, 2 * end, call.grad_xy, arguments_.gradients.sampling_locations);
-    if (problem_.grad_attention_weights && !grad_attention)
+    if (problem_.grad_attention_weights)
       grad_weights_.front().store(n, q, m, begin, end, call.grad_attention, arguments_.gradients.attention_weights);
   }
 
