@@ -169,7 +169,7 @@ class Part:
                 options.episodes(each.times, each.counts, [f"{self.labels[0]}: {each.name}"])  # in order
             times = clock.shared([each.times for each in self.clocks])
             if times is None:
-                needed = "streams of one clock (--latency moves one)"
+                needed = "streams of one clock (--latency moves one; without --input-hz no rows are counted from 0)"
                 raise Refused(self.labels[0], "streams that do not overlap in time", needed)
             targets = options.episodes(times, np.array([times.size]), self.labels).targets
             for each in self.clocks:
@@ -218,23 +218,20 @@ class Part:
     def new_times(self, path: str) -> np.ndarray:
         """The targets in the type and unit of an array of times."""
         array, own, kind = self.arrays[path], self.clock_of(path), self.arrays[path].dtype
-        targets, unit = self.targets, own.unit
+        told = pa.string() if kind.kind in TEXT else pa.from_numpy_dtype(native(np.empty(0, kind)).dtype)
         if len(own.names) > 1:
-            whole = pa.from_numpy_dtype(native(np.empty(0, kind)).dtype)
-            made = clock.parts_like(targets, [whole, whole], unit)[own.names.index(path)].to_numpy().astype(kind)
-        elif kind.kind in TEXT:  # it may become longer
-            style = clock.text_style(str(as_times(array[:1])[0]))
-            text = clock.times_like(targets, pa.string(), unit, style).to_pylist()
-            made = np.array(text, kind.kind if kind.kind in "SU" else kind)
+            made = clock.parts_like(self.targets, [told, told], own.unit)[own.names.index(path)]
         else:
-            made = clock.times_like(targets, pa.from_numpy_dtype(native(np.empty(0, kind)).dtype), unit)
-            made = made.to_numpy(zero_copy_only=False).astype(kind)
+            made = clock.times_like(self.targets, told, own.unit)
+        made = made.to_numpy(zero_copy_only=False).astype(
+            kind.kind if kind.kind in "SU" else kind
+        )  # texts may be longer
         return made.reshape(-1, *array.shape[1:])
 
     def said_of_times(self, path: str) -> dict[str, str]:
         """The attributes of a new array of times."""
         own = self.clock_of(path)
-        return {clock.SAID: own.unit} if own.unit and len(own.names) == 1 else {}
+        return {clock.SAID: own.unit} if own.unit in clock.NANOSECONDS and len(own.names) == 1 else {}
 
     def write(self, path: str, new: Any, rules: Rules) -> None:
         """Fills a new array with an array at the targets: as many at a time as fit SLAB_BYTES, from the rows that they need."""

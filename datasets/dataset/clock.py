@@ -10,21 +10,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from tmaops import Error, _recording
 from tmaops.dataset.errors import Refused
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+UNITS = (*NANOSECONDS, None)  # all else is an example of text, which tells its form
 SAID = "time_unit"  # under this name a data set that was made here says the unit of its times
 PICKED = ("previous", "next", "nearest")  # modes that take a row as it is
-ZONE = re.compile(r"(?<=\d)(Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     """The unit of times, or of fractions beside seconds, and how it was found, by what the library says of them. None: the
-    type has a unit, or is ISO text.
+    type has a unit. Of dates and times of day in text it is an example, which tells their form.
     """
-    if _has_unit(kind) or time["form"] == "iso8601":
-        return None, f"of the type {kind}" if _has_unit(kind) else "ISO 8601 text"
+    if _has_unit(kind):
+        return None, f"of the type {kind}"
+    if time["form"] == "iso8601":
+        return time["example"], "text; a day is added where a time of day passes midnight"
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
     said |= {"format": "which are added"}
@@ -32,7 +35,8 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
 
 
 def spoken(unit: str | None, second: str | None) -> str:
-    return f"s and '{second}' in {unit}" if second else unit or "its own unit"
+    form = "its own unit" if unit is None else f"the form of {unit}" if unit not in UNITS else unit
+    return form if not second else f"{form} with '{second}'" if unit not in UNITS else f"s and '{second}' in {unit}"
 
 
 def units_said(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
@@ -83,17 +87,23 @@ def _read(values: np.ndarray, unit: str | None, where: str) -> np.ndarray:
     if not values.size:
         return np.zeros(0, np.int64)
     values = values.astype(np.float64) if values.dtype.kind == "f" else values
+    head = int(unit not in UNITS)  # an example in front, which decides the order of days and months
+    values, unit = (np.append(unit, values), None) if head else (values, unit)
     try:  # targets come out in the form of the times of their recording
         given = [_recording.column("time", np.zeros(1, np.int64))]
         targets = {"times": _recording.column("times", values), "times_unit": unit, "outside": "hold"}
-        return _recording.resample(given, time_unit="ns", **targets).arrays[0].values
+        return _recording.resample(given, time_unit="ns", **targets).arrays[0].values[head:]
     except Error as error:
         row = error.where.rpartition(": row ")[2]
-        raise Refused(f"{where}: row {row}" if row.isdigit() else where, error.got, error.needed) from error
+        place = f"{where}: row {int(row) - head}" if row.isdigit() else where
+        raise Refused(place, error.got, error.needed) from error
 
 
 def stored(columns: Sequence[pa.ChunkedArray | np.ndarray], unit: str | None, where: str) -> np.ndarray:
-    """The timestamps of a column, or of two: whole seconds, and fractions of this unit beside them."""
+    """The timestamps of a column, or of two: whole seconds and fractions of this unit, or times of day and their dates."""
+    if unit not in UNITS and columns[1:]:
+        time, date = (plain(pa.chunked_array([each]) if isinstance(each, np.ndarray) else each) for each in columns)
+        return nanoseconds(pc.binary_join_element_wise(date, time, " "), unit, where)
     times = nanoseconds(columns[0], "s" if columns[1:] else unit, where)
     for column in columns[1:]:
         beside = nanoseconds(column, unit, where)
@@ -104,35 +114,28 @@ def stored(columns: Sequence[pa.ChunkedArray | np.ndarray], unit: str | None, wh
 
 
 def parts_like(targets: np.ndarray, kinds: Sequence[pa.DataType], unit: str) -> list[pa.Array]:
-    """Targets (T, nanoseconds) as whole seconds and fractions of this unit, rounded once."""
+    """Targets (T, nanoseconds) as whole seconds and fractions of this unit, rounded once; or as times of day and dates."""
+    if unit not in UNITS:
+        parts = pc.split_pattern(times_like(targets, pa.string(), unit), " ")
+        return [pc.list_element(parts, 1 - i).cast(kind) for i, kind in enumerate(kinds)]
     seconds, beside = np.divmod((targets + NANOSECONDS[unit] // 2) // NANOSECONDS[unit] * NANOSECONDS[unit], 10**9)
     return [
         times_like(part, kind, "ns") for part, kind in zip((seconds, beside // NANOSECONDS[unit]), kinds, strict=True)
     ]
 
 
-def text_style(text: str) -> str:
-    """How times are written as text: of ISO 8601 what stands between date and time, and the zone; of numbers "." or ""."""
-    if not re.match(r"\d{4}-\d", text):
-        return "." if re.search("[.eE]", text) else ""
-    zone = ZONE.search(text[10:])
-    return (text[10:11] or "T") + (zone[1] if zone else "")
-
-
-def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None, style: str = "T") -> pa.Array:
+def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None) -> pa.Array:
     """Targets (T, nanoseconds) as a column of the type and unit of the input's times, rounded once."""
     if pa.types.is_dictionary(kind):
-        return times_like(targets, kind.value_type, unit, style).dictionary_encode().cast(kind)
-    if is_text(kind) and unit is not None:
-        if not style:
-            return times_like(targets, pa.int64(), unit).cast(kind)
-        exact = (Decimal(target) / NANOSECONDS[unit] for target in targets.tolist())
-        return pa.array([re.sub(r"(\.\d+?)0*$", r"\1", f"{value:.9f}") for value in exact], type=kind)
+        return times_like(targets, kind.value_type, unit).dictionary_encode().cast(kind)
+    if is_text(kind) and unit not in UNITS:  # written by the library; the last one makes nine digits in every table
+        given = [_recording.column("time", np.array([unit]))]
+        new = _recording.column("times", np.append(targets, 1))
+        made = _recording.resample(given, times=new, times_unit="ns", outside="hold").arrays[0].values[:-1]
+        return pa.array(made.tolist(), type=kind)
     if is_text(kind):
-        zone = re.fullmatch(r"([+-])(\d\d):?(\d\d)?", style[1:])
-        shift = (1 if zone[1] == "+" else -1) * (int(zone[2]) * 60 + int(zone[3] or 0)) * 60 * 10**9 if zone else 0
-        text = np.datetime_as_string((targets + shift).astype("M8[ns]"), "ns").tolist()
-        return pa.array([f"{at[:10]}{style[0]}{at[11:]}{style[1:]}" for at in text], type=kind)
+        exact = (Decimal(target) / NANOSECONDS[unit] for target in targets.tolist())
+        return pa.array([re.sub(r"\.?0+$", "", f"{value:.9f}") for value in exact], type=kind)
     if pa.types.is_floating(kind):
         seconds = targets.astype(np.longdouble) / NANOSECONDS[unit or "s"]
         return pa.array(seconds.astype(kind.to_pandas_dtype()), type=kind)

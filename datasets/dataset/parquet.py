@@ -36,7 +36,6 @@ class Layout:
     first_flags: str | None = None  # without an episode column: true in the first row of each
     lists: tuple[str, ...] = ()  # a row per episode: the columns that hold its steps
     input_hz: str | None = None
-    style: str = "T"  # of times that are text
     fps: str | None = None  # of times that are frame / fps
     counted: tuple[str, ...] = ()  # columns that are not resampled, beside those above
 
@@ -172,7 +171,6 @@ def decide_of_table(
     layout.time, layout.nanos, layout.input_hz = decided.time["name"], decided.time.get("second_name"), None
     column = clock.plain(flat(first).column(layout.time).drop_null())
     layout.unit, how = clock.unit_of(decided.time, column.type)
-    layout.style = clock.text_style(column[0].as_py()) if clock.is_text(column.type) and len(column) else "T"
     return decided, f"time: column '{layout.time}' in {clock.spoken(layout.unit, layout.nanos)} ({how})"
 
 
@@ -229,7 +227,7 @@ class Resampler:
         if layout.nanos:
             columns |= zip(kinds, clock.parts_like(targets, [*kinds.values()], layout.unit), strict=True)
         elif layout.time:
-            columns[layout.time] = clock.times_like(targets, kinds[layout.time], layout.unit, layout.style)
+            columns[layout.time] = clock.times_like(targets, kinds[layout.time], layout.unit)
         if layout.episode:
             same = np.repeat(episodes.begins, episodes.counts)
             columns[layout.episode] = steps.column(layout.episode).take(pa.array(same))
@@ -340,7 +338,7 @@ class ParquetTables(Format):
         resampler = self.resampler(source, options, unit)
         runs = Runs(unit.episodes, **tables.unpacked(unit.task["runs"]))
         layout = resampler.layout
-        stated = layout.unit and not layout.fps and not layout.nanos
+        stated = layout.unit in clock.NANOSECONDS and not layout.fps and not layout.nanos
         says = {f"{clock.SAID} {layout.time}".encode(): layout.unit} if stated else {}
         tables.map_runs(path, target, runs, resampler, resampler.columns, says)
         facts = {"episodes": len(runs), "rows_read": resampler.read, "rows_written": resampler.written}

@@ -240,6 +240,7 @@ def find_time(
     try:
         found = decide(known, {}, time=name, unit=unit, units=units) if known else None
         ids = ("[unit_ambiguous]", "[unit_unused]", "[zone_assumed]", "[other_time_name]", "[time_coarse]")
+        ids += ("[date_order]", "[past_midnight]")
         return found and found.time | {"warnings": [said for said in found.warnings if said.endswith(ids)]}
     except Refused as error:
         if error.reason != "array_missing":

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "c_api/plan.hpp"
+#include "core/spelling.hpp"
 #include "recording/arrays.hpp"
 #include "recording/run.hpp"
 #include "recording/time_names.hpp"
@@ -111,23 +112,16 @@ struct Job {
   std::vector<recording::Note> warnings{};
 };
 
-std::optional<recording::TimeUnit> unit_of(const Arguments& read, std::string_view argument, const char* given) {
-  const std::string name = text(given);
-  if (name.empty()) return {};
-  const auto known = recording::parse_time_unit(name);
-  if (!known) read.checks().fail(ErrorCode::bad_parameter, argument, name, "s, ms, us or ns");
-  return known;
-}
-
 std::string word(const Arguments& read, std::string_view argument, const char* given,
                  std::initializer_list<std::string_view> known) {
   std::string name = text(given);
-  if (!name.empty() && std::ranges::find(known, name) == known.end()) {
-    std::string all;
-    for (const std::string_view each : known) all += (all.empty() ? "" : ", ") + std::string(each);
-    read.checks().fail(ErrorCode::bad_parameter, argument, name, "one of " + all);
-  }
+  if (!name.empty() && std::ranges::find(known, name) == known.end())
+    read.checks().fail(ErrorCode::bad_parameter, argument, name, "one of " + joined(known, ", "));
   return name;
+}
+
+std::optional<recording::TimeUnit> unit_of(const Arguments& read, std::string_view argument, const char* given) {
+  return recording::parse_time_unit(word(read, argument, given, {"s", "ms", "us", "ns"}));
 }
 
 recording::Options recording_options(const Arguments& read, const tmaops_recording_options& given) {

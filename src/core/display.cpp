@@ -1,7 +1,5 @@
 #include "core/display.hpp"
 
-#include <system_error>
-
 #include "core/utf8.hpp"
 
 namespace tmaops {
@@ -46,7 +44,5 @@ std::string display_text(std::string_view text) {
 std::string display(const std::filesystem::path& path) { return display_text(path.native()); }
 
 std::string display_lines(std::string_view text) { return escaped(text, true); }
-
-std::string system_text(int error_number) { return std::generic_category().message(error_number); }
 
 }  // namespace tmaops

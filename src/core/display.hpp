@@ -16,7 +16,4 @@ std::string display(const std::filesystem::path& path);
 /// The same for whole messages of several lines: nothing is shortened, and line ends stay.
 std::string display_lines(std::string_view text);
 
-/// What errno means, in English whatever the locale: "No space left on device".
-std::string system_text(int error_number);
-
 }  // namespace tmaops

@@ -27,12 +27,6 @@ void append_utf8(std::string& text, char32_t code) {
   for (int i = more; i-- > 0;) put(0x80 | ((code >> (6 * i)) & 0x3f));
 }
 
-std::size_t count_code_points(std::string_view text) {
-  std::size_t count = 0;
-  for (; !text.empty(); ++count) take_code_point(text);
-  return count;
-}
-
 bool is_utf8(std::string_view text) {
   while (!text.empty())
     if (!take_code_point(text)) return false;

@@ -16,7 +16,6 @@ std::optional<char32_t> take_code_point(std::string_view& text);
 /// Appends a code point; kReplacement for a surrogate or a number beyond Unicode.
 void append_utf8(std::string& text, char32_t code);
 
-std::size_t count_code_points(std::string_view text);
 bool is_utf8(std::string_view text);
 /// The text with kReplacement for each byte that is not UTF-8.
 std::string repaired_utf8(std::string_view text);

@@ -132,17 +132,12 @@ void warn_of_aliasing(const Recording& recording, const ResampleTargets& targets
   const std::vector<Block> blocks = channels.empty() ? std::vector<Block>{} : blocks_of(recording, targets);
   if (blocks.empty()) return;
   const std::vector<Energy> energies = measure(recording, targets, channels, duplicates, blocks);
+  const ColumnView view{recording.columns};
   std::string shares, names;
   std::size_t more = 0, named = 0;
   for (std::size_t k = 0; k < channels.size(); ++k) {
-    if (!energies[k].counts() || energies[k].share() < kLeastShare) continue;
-    if (named == kMostNamed) {
-      ++more;
-      continue;
-    }
-    const Column& column = recording.columns[channels[k].column];
-    const std::string name =
-        display_text(column.name) + (column.width() == 1 ? "" : "[" + std::to_string(channels[k].channel) + "]");
+    if (!energies[k].counts() || energies[k].share() < kLeastShare || (named == kMostNamed && ++more != 0)) continue;
+    const std::string name = display_text(view.text(std::span(&channels[k], 1)));
     const std::string share = std::to_string(std::lround(100 * energies[k].share())) + " % of ";
     shares += named == 0 ? share + "the energy of " + name : ", " + share + "that of " + name;
     names += (named++ == 0 ? "" : ",") + name;

@@ -25,9 +25,13 @@ T load(const Array& array, std::int64_t index) {
   return value;
 }
 
-template <class T>
-void store(T value, std::byte* to) {
-  std::memcpy(to, &value, sizeof(T));
+/// Calls call(T{}) for the C++ type of real numbers.
+template <class Call>
+auto with_real_type(const ElementType& type, const Call& call) {
+  if (type.bfloat16) return call(tmaops::bfloat16{});
+  if (type.bytes == 2) return call(float16{});
+  if (type.bytes == 4) return call(float{});
+  return call(double{});
 }
 
 template <class T>
@@ -105,12 +109,8 @@ Array make_text_array(std::span<const std::string_view> values) {
 }
 
 double element_f64(const Array& array, std::int64_t index) {
-  if (array.type.kind == ElementKind::real) {
-    if (array.type.bytes == 8) return load<double>(array, index);
-    if (array.type.bfloat16) return static_cast<double>(load<tmaops::bfloat16>(array, index));
-    if (array.type.bytes == 2) return static_cast<double>(load<float16>(array, index));
-    return static_cast<double>(load<float>(array, index));
-  }
+  if (array.type.kind == ElementKind::real)
+    return with_real_type(array.type, [&]<class T>(T) { return static_cast<double>(load<T>(array, index)); });
   if (array.type.descr == "<u8") return static_cast<double>(load<std::uint64_t>(array, index));
   return static_cast<double>(element_i64(array, index).value_or(0));
 }
@@ -134,12 +134,7 @@ void load_f64(const Array& array, std::int64_t first, std::int64_t step, std::in
       *to = static_cast<double>(value);
     }
   };
-  if (array.type.kind == ElementKind::real) {
-    if (array.type.bfloat16) return convert(tmaops::bfloat16{});
-    if (array.type.bytes == 2) return convert(float16{});
-    if (array.type.bytes == 4) return convert(float{});
-    return convert(double{});
-  }
+  if (array.type.kind == ElementKind::real) return with_real_type(array.type, convert);
   for (std::int64_t i = 0; i < count; ++i) to[i * to_step] = element_f64(array, first + i * step);
 }
 
@@ -147,12 +142,12 @@ void store_reals(const ElementType& type, const double* from, std::int64_t from_
                  std::int64_t step) {
   const auto convert = [&]<class T>(T) {
     const auto stride = static_cast<std::size_t>(step) * sizeof(T);
-    for (std::int64_t i = 0; i < count; ++i, from += from_step, to += stride) store(static_cast<T>(*from), to);
+    for (std::int64_t i = 0; i < count; ++i, from += from_step, to += stride) {
+      const T value = static_cast<T>(*from);
+      std::memcpy(to, &value, sizeof value);
+    }
   };
-  if (type.bfloat16) return convert(tmaops::bfloat16{});
-  if (type.bytes == 2) return convert(float16{});
-  if (type.bytes == 4) return convert(float{});
-  convert(double{});
+  with_real_type(type, convert);
 }
 
 std::optional<std::int64_t> element_i64(const Array& array, std::int64_t index) {
@@ -220,7 +215,7 @@ Array take_rows(const Array& array, std::span<const std::int64_t> rows, std::str
       std::memcpy(at, array.data.get() + static_cast<std::size_t>(row) * row_bytes, row_bytes);
     } else if (array.type.kind == ElementKind::time || array.type.kind == ElementKind::row) {
       const std::int64_t none = array.type.kind == ElementKind::row ? -1 : kNotATime;
-      for (std::size_t i = 0; i < row_bytes; i += sizeof none) store(none, at + i);
+      for (std::size_t i = 0; i < row_bytes; i += sizeof none) std::memcpy(at + i, &none, sizeof none);
     } else {
       std::memset(at, array.type.kind == ElementKind::real ? 0xff : 0, row_bytes);  // NaN, or 0
     }

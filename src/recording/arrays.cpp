@@ -1,6 +1,7 @@
 #include "recording/arrays.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -29,14 +30,10 @@ bool all_in_f64(const Recording& recording, TimeUnit unit) {
   });
 }
 
-/// ISO 8601 as text, in the style of the first time.
-Array iso_array(const Recording& recording) {
-  const int digits = digits_needed(recording.times, TimeUnit::seconds);
+Array array_of_texts(std::int64_t rows, const std::function<std::string(std::int64_t)>& text) {
   std::vector<std::string> texts;
-  std::vector<std::string_view> views;
-  texts.reserve(recording.times.size());
-  for (const std::int64_t time : recording.times) texts.push_back(iso_time_text(time, recording.time.iso, digits));
-  views.assign(texts.begin(), texts.end());
+  for (std::int64_t row = 0; row < rows; ++row) texts.push_back(text(row));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
   return make_text_array(views);
 }
 
@@ -47,17 +44,6 @@ void warn_of_length(const Column& array, Recording& recording) {
     recording.warnings.push_back({"other_length", recording.where + ": array '" + display_text(array.name) +
                                                       "' stays as it is: it has " + std::to_string(rows) +
                                                       " rows beside " + std::to_string(samples) + " samples"});
-}
-
-/// The only array of dates, where there is one.
-std::optional<std::size_t> only_dates(const std::vector<Column>& arrays) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (arrays[i].data.type.kind != ElementKind::time || arrays[i].data.shape.size() != 1) continue;
-    if (found) return {};
-    found = i;
-  }
-  return found;
 }
 
 Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, bool decimal) {
@@ -76,7 +62,7 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
   const bool changed = unit != time.unit || time.form != TimeForm::number;
   // Nanoseconds that replace another unit are named, even where a reader would assume them.
   if (assumed != unit || (changed && integer && unit_in_name(name) != unit)) name = name_with_unit(name, unit);
-  if (as_read && !decimal) name = time.name;
+  if (as_read && (!decimal || time.unit_source > UnitSource::name)) name = time.name;  // a reader finds the unit again
   if (integer && time.unit_source > UnitSource::name &&
       unit_in_name(name).value_or(unit_read_back(recording.times, unit)) != unit)
     name = name_with_unit(name, unit);
@@ -88,8 +74,7 @@ Column number_times(const Recording& recording, std::optional<TimeUnit> wanted, 
   return {name, make_array(real, shape)};
 }
 
-}  // namespace
-
+/// The least and the greatest number of an array, where it holds whole ones alone.
 std::optional<std::pair<std::int64_t, std::int64_t>> whole_range(const Array& array) {
   std::pair range{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (std::int64_t i = 0; i < array.size(); ++i) {
@@ -100,18 +85,129 @@ std::optional<std::pair<std::int64_t, std::int64_t>> whole_range(const Array& ar
   return range;
 }
 
+/// Whether the values of an array can be times that rise, but for a few steps back to where an episode begins.
+bool rises(const Array& array, const std::string& name) {
+  try {
+    TimeColumn time;
+    const std::vector<std::int64_t> times = array_times(array, name, {}, name, time);
+    std::size_t up = 0, down = 0;
+    for (std::size_t i = 1; i < times.size(); ++i) (times[i] > times[i - 1] ? up : down) += times[i] != times[i - 1];
+    return up > 8 * down;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The dates of times of day: the first column of dates alone whose name says so.
+std::optional<std::size_t> dates_beside(std::size_t times, const std::vector<std::string>& names,
+                                        const ArrayOf& array) {
+  const auto begins = [&](std::size_t i, bool with_date) {
+    const Array values = array(i);
+    const std::string more = with_date ? " 00:00" : "";
+    std::int64_t time = 0;
+    IsoStyle style;
+    return values.type.kind == ElementKind::text && values.size() != 0 && values.size() == array(times).size() &&
+           parse_iso_time(element_text(values, 0) + more, time, style) == ParseResult::good &&
+           (style.order != 0) == with_date;
+  };
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (i != times && lower_case(names[i]).find("date") != std::string::npos && begins(i, true) && begins(times, false))
+      return i;
+  return {};
+}
+
+}  // namespace
+
+Array joined_texts(const Array& dates, const Array& times) {
+  return array_of_texts(times.size(),
+                        [&](std::int64_t row) { return element_text(dates, row) + " " + element_text(times, row); });
+}
+
+std::string iso_text_of(const TimeColumn& time, std::int64_t nanoseconds, int digits, std::size_t part) {
+  const std::string text = iso_time_text(nanoseconds, time.iso, digits);
+  const std::size_t date = text.find(time.iso.separator);  // of two columns
+  return time.second_name.empty() ? text : part == 0 ? text.substr(date + 1) : text.substr(0, date);
+}
+
 bool fits_pair(const Recording& recording) {
   return recording.time.form == TimeForm::pair && whole_times(recording.times, recording.time.second_unit);
 }
 
-ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
-                             const WholeRange& range, std::optional<std::size_t> dates) {
-  if (const auto chosen = choose_times(recording, names, options, range)) return *chosen;
-  if (dates) {
-    recording.time.name = names[*dates];
-    recording.time.choice = TimeChoice::only_dates;
-    return {*dates, {}};
+std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
+                                        const TimeOptions& options, const ArrayOf& array) {
+  std::vector<TimePair> pairs = find_time_pairs(names);
+  std::erase_if(pairs, [&](const TimePair& pair) {
+    if (pair.certain) return false;
+    const auto fractions = whole_range(array(pair.fraction));
+    return !fractions || fractions->first < 0 || fractions->second >= kSecond / nanoseconds_of(pair.unit) ||
+           !whole_range(array(pair.seconds));
+  });
+  TimeColumn& time = recording.time;
+  const auto take = [&](std::size_t index, TimeChoice choice) {
+    ChosenTimes chosen{index, {}};
+    if (const auto pair = std::ranges::find(pairs, index, &TimePair::seconds); pair != pairs.end()) {
+      chosen.second = pair->fraction;
+      time.form = TimeForm::pair;
+      time.second_unit = pair->unit;
+    } else {
+      chosen.second = dates_beside(index, names, array);
+    }
+    if (chosen.second) time.second_name = names[*chosen.second];
+    time.name = names[index];
+    time.choice = choice;
+    return chosen;
+  };
+  if (!options.name.empty()) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i] == options.name) return take(i, TimeChoice::option);
+    for (const TimePair& pair : pairs) {
+      TimeColumn joined;
+      joined.name = names[pair.seconds];
+      if (joined_time_name(joined) == options.name) return take(pair.seconds, TimeChoice::option);
+    }
+    return {};
   }
+  const std::vector<std::size_t> usual = find_time_names(names);
+  if (usual.empty() && pairs.empty()) return {};
+  std::size_t first = usual.empty() ? pairs[0].seconds : usual[0];
+  if (const auto pair = std::ranges::find(pairs, first, &TimePair::fraction); pair != pairs.end())
+    first = pair->seconds;
+  const bool is_pair = std::ranges::find(pairs, first, &TimePair::seconds) != pairs.end();
+  // Whole seconds beside the same times in a finer unit: timestamp_s and timestamp_ns.
+  for (const std::size_t other : usual)
+    if (const auto one = unit_in_name(names[first]), two = unit_in_name(names[other]);
+        !is_pair && one && two && *two > *one && whole_range(array(first)) &&
+        name_with_unit(names[first], {}) == name_with_unit(names[other], {}))
+      first = other;
+  const ChosenTimes chosen = take(first, TimeChoice::known_name);
+  std::vector<std::size_t> others(usual);
+  for (const TimePair& pair : pairs)
+    if (std::ranges::find(usual, pair.seconds) == usual.end()) others.push_back(pair.seconds);
+  for (const std::size_t other : others)
+    if (other != chosen.index && other != chosen.second) recording.other_time_names.push_back(names[other]);
+  return chosen;
+}
+
+std::optional<ChosenTimes> choose_like_times(Recording& recording, const std::vector<std::string>& names,
+                                             const TimeOptions& options, const ArrayOf& array) {
+  if (!options.name.empty()) return {};
+  std::vector<std::size_t> dates, like = names_like_times(names);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (array(i).type.kind == ElementKind::time && array(i).shape.size() == 1) dates.push_back(i);
+  if (dates.size() == 1) like = dates;
+  std::erase_if(like, [&](std::size_t i) { return dates.size() != 1 && !rises(array(i), names[i]); });
+  if (like.empty()) return {};
+  recording.time.choice = like == dates ? TimeChoice::only_dates : TimeChoice::like_name;
+  recording.time.name = names[like[0]];
+  for (const std::size_t i : like)
+    if (i != like[0]) recording.other_time_names.push_back(names[i]);
+  return ChosenTimes{like[0], {}};
+}
+
+ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
+                             const ArrayOf& array) {
+  if (const auto chosen = choose_times(recording, names, options, array)) return *chosen;
+  if (const auto like = choose_like_times(recording, names, options, array)) return *like;
   if (options.only_times && names.size() == 1 && options.name.empty()) {
     recording.time.name = names[0];
     recording.time.choice = TimeChoice::only_array;
@@ -178,21 +274,21 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
   recording.kind = "array";
   std::vector<std::string> names;
   for (const Column& array : arrays) names.push_back(array.name);
-  const std::optional<std::size_t> dates = options.name.empty() ? only_dates(arrays) : std::nullopt;
   std::vector<std::string> flat = names;  // without the names of arrays whose shape no times have
   for (std::size_t i = 0; i < arrays.size(); ++i)
     if (arrays[i].data.shape.empty() || arrays[i].data.size() != arrays[i].data.shape[0]) flat[i].clear();
-  const auto range = [&](std::size_t i) { return whole_range(arrays[i].data); };
-  const auto usual = choose_times(recording, flat, options, range);
-  const ChosenTimes chosen = usual ? *usual : find_array_times(recording, names, options, range, dates);
+  const auto array_of = [&](std::size_t i) { return arrays[i].data; };
+  const auto usual = choose_times(recording, flat, options, array_of);
+  const ChosenTimes chosen = usual ? *usual : find_array_times(recording, names, options, array_of);
   const auto place = [&](std::size_t i) { return recording.where + ": array '" + display_text(names[i]) + "'"; };
   if (const Column& times = arrays[chosen.index]; times.data.type.kind == ElementKind::row && times.missing > 0)
     fail(ErrorCode::times_not_finite, place(chosen.index),
          std::to_string(times.missing) + (times.missing == 1 ? " null" : " nulls"), "a time in every row");
-  recording.times =
-      chosen.second
-          ? pair_times(recording, arrays[chosen.index].data, arrays[*chosen.second].data, place(chosen.index))
-          : array_times(arrays[chosen.index].data, place(chosen.index), options, names[chosen.index], recording.time);
+  Array times = arrays[chosen.index].data;
+  const bool pair = recording.time.form == TimeForm::pair;
+  if (chosen.second && !pair) times = joined_texts(arrays[*chosen.second].data, times);
+  recording.times = pair ? pair_times(recording, times, arrays[*chosen.second].data, place(chosen.index))
+                         : array_times(times, place(chosen.index), options, names[chosen.index], recording.time);
   warn_of_times(recording, options);
   const std::optional<std::size_t> offsets = find_offsets(names, offsets_array, recording.where);
   if (offsets) {
@@ -226,8 +322,12 @@ std::vector<Column> time_arrays(const Recording& recording, std::optional<TimeUn
   std::vector<Column> made;
   if (unit || time.form == TimeForm::number || (time.form == TimeForm::pair && !fits_pair(recording))) {
     made.push_back(number_times(recording, unit, decimal));
-  } else if (time.form == TimeForm::iso8601 && !decimal) {
-    made.push_back({time.name, iso_array(recording)});
+  } else if (time.form == TimeForm::iso8601 && (!decimal || time.iso.order == 0)) {
+    const int digits = digits_needed(recording.times, TimeUnit::seconds);
+    for (std::size_t part = 0; part < (time.second_name.empty() ? 1 : 2); ++part)
+      made.push_back({part == 0 ? time.name : time.second_name, array_of_texts(recording.rows(), [&](std::int64_t row) {
+                        return iso_text_of(time, recording.times[static_cast<std::size_t>(row)], digits, part);
+                      })});
   } else if (time.form != TimeForm::pair) {
     made.push_back({time.name, datetime_array(recording)});
   } else {

@@ -269,32 +269,30 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
 
 namespace {
 
+/// Whether a name ends with one of these words.
+bool ends_in(std::string_view name, std::initializer_list<std::string_view> last) {
+  const std::vector<std::string> words = words_of(name_without_unit(name));
+  return !words.empty() && std::ranges::find(last, words.back()) != last.end();
+}
+
 /// Whether a name ends with is_first, for the word `first`.
-bool is_step(const std::vector<std::string>& words, std::string_view last) {
+bool is_step(std::string_view name, std::string_view last) {
+  const std::vector<std::string> words = words_of(name_without_unit(name));
   return words.size() > 1 && words[words.size() - 2] == "is" && words.back() == last;
 }
 
 }  // namespace
 
-bool named_reward(std::string_view name) {
-  const std::vector<std::string> words = words_of(name_without_unit(name));
-  return !words.empty() && (words.back() == "reward" || words.back() == "rewards");
-}
+bool named_reward(std::string_view name) { return ends_in(name, {"reward", "rewards"}); }
 
-bool named_flag(std::string_view name) {
-  const std::vector<std::string> words = words_of(name_without_unit(name));
-  return named_end(name) ||
-         (!words.empty() && (words.back() == "done" || words.back() == "success" || words.back() == "successes"));
-}
+bool named_flag(std::string_view name) { return named_end(name) || ends_in(name, {"done", "success", "successes"}); }
 
 bool named_end(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kEnds{"dones",     "terminal", "terminals",    "terminated",
-                                                         "truncated", "timeouts", "terminations", "truncations"};
-  const std::vector<std::string> words = words_of(name_without_unit(name));
-  return !words.empty() && (is_step(words, "last") || std::ranges::find(kEnds, words.back()) != kEnds.end());
+  return is_step(name, "last") || ends_in(name, {"dones", "terminal", "terminals", "terminated", "truncated",
+                                                 "timeouts", "terminations", "truncations"});
 }
 
-bool named_first(std::string_view name) { return is_step(words_of(name_without_unit(name)), "first"); }
+bool named_first(std::string_view name) { return is_step(name, "first"); }
 
 bool named_action(std::string_view name) {
   const std::vector<std::string> words = words_of(name_without_unit(name));

@@ -45,7 +45,7 @@ struct ColumnView {
   double value(const ChannelReference& channel, std::int64_t row) const;
   std::int64_t rows() const;
   /// "qx qy qz qw", "pose[3:7]".
-  std::string text(std::span<const ChannelReference> channels) const;
+  std::string text(std::span<const ChannelReference> channels, std::string_view between = " ") const;
 };
 
 /// Finds quaternions by the names that EuRoC (q_RS_w []), ROS (pose.orientation.x), robomimic (robot0_eef_quat),

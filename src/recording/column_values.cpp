@@ -107,7 +107,7 @@ double ColumnView::value(const ChannelReference& channel, std::int64_t row) cons
   return element_f64(column.data, row * column.width() + channel.channel);
 }
 
-std::string ColumnView::text(std::span<const ChannelReference> channels) const {
+std::string ColumnView::text(std::span<const ChannelReference> channels, std::string_view between) const {
   std::vector<ChannelReference> sorted(channels.begin(), channels.end());
   std::ranges::sort(sorted, {}, [](const ChannelReference& each) { return std::pair(each.column, each.channel); });
   const auto name = [&](const ChannelReference& each) {
@@ -117,7 +117,7 @@ std::string ColumnView::text(std::span<const ChannelReference> channels) const {
   const auto count = static_cast<std::int64_t>(sorted.size());
   const ChannelReference first = sorted.front(), last = sorted.back();
   if (first.column != last.column || last.channel - first.channel != count - 1 || count == 1)
-    return joined(sorted, " ", name);
+    return joined(sorted, between, name);
   const Column& column = columns[first.column];
   return column.width() == count
              ? column.name
@@ -299,14 +299,12 @@ std::optional<std::size_t> find_valid_mask(const ColumnView& view) {
   for (std::size_t c = 0; c < view.columns.size(); ++c) {
     const Column& column = view.columns[c];
     if (column.name != "valid" || column.data.shape.size() != 1) continue;
-    for (std::int64_t row = 0; row < view.rows(); ++row) {
-      if (column.data.type.kind == ElementKind::text) {
-        const std::string text = element_text(column.data, row);
-        if (text != "true" && text != "false" && text != "True" && text != "False") return {};
-      } else if (const double value = element_f64(column.data, row); value != 0 && value != 1) {
-        return {};
-      }
+    bool mask = column.data.type.kind == ElementKind::text || (is_flag(column.data) && column.missing == 0);
+    for (std::int64_t row = 0; mask && column.data.type.kind == ElementKind::text && row < view.rows(); ++row) {
+      const std::string text = element_text(column.data, row);
+      mask = text == "true" || text == "false" || text == "True" || text == "False";
     }
+    if (!mask) return {};
     return c;
   }
   return {};

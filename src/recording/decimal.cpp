@@ -15,13 +15,7 @@ namespace tmaops::recording {
 namespace {
 
 constexpr std::string_view kUnitNames[] = {"s", "ms", "us", "ns"};
-constexpr int kMostIntegerDigits = 19;  // of an int64
-
-// "nan", "inf", "infinity" in any case.
-bool names_non_finite(std::string_view text) {
-  const std::string lower = lower_case(text.substr(0, 9));
-  return lower == "nan" || lower == "inf" || lower == "infinity";
-}
+constexpr auto kMostDigits = static_cast<unsigned __int128>(1e36);  // an int64 has 19 of them
 
 }  // namespace
 
@@ -34,12 +28,9 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
     negative = text[0] == '-';
     text.remove_prefix(1);
   }
-  if (names_non_finite(text)) return ParseResult::not_finite;
   // digits * 10^exponent nanoseconds. Digits that cannot matter are not kept but move the exponent.
-  std::uint64_t digits = 0;
+  unsigned __int128 digits = 0;
   std::int64_t exponent = digits_to_nanoseconds(unit);
-  int kept = 0;
-  char dropped = 0;  // the first digit that was not kept
   bool any = false, point = false;
   std::size_t i = 0;
   for (; i < text.size() && (is_digit(text[i]) || (text[i] == '.' && !point)); ++i) {
@@ -48,16 +39,16 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
       continue;
     }
     any = true;
-    if (kept < kMostIntegerDigits) {
-      digits = digits * 10 + static_cast<std::uint64_t>(text[i] - '0');
-      if (digits != 0) ++kept;
-      if (point) --exponent;
+    if (digits < kMostDigits) {
+      digits = digits * 10 + static_cast<unsigned>(text[i] - '0');
+      exponent -= point;
     } else {
-      if (dropped == 0) dropped = text[i];
-      if (!point) ++exponent;
+      exponent += !point;
     }
   }
-  if (!any) return ParseResult::not_a_number;
+  double other = 0;
+  const bool named = !any && parse_real(text, other) == ParseResult::good && !std::isfinite(other);  // nan or inf
+  if (!any) return named ? ParseResult::not_finite : ParseResult::not_a_number;
   if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
     std::string_view rest = text.substr(i + 1);
     if (rest.starts_with('+')) rest.remove_prefix(1);
@@ -69,7 +60,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
   } else if (i != text.size()) {
     return ParseResult::not_a_number;
   }
-  bool half = dropped >= '5' && exponent == 0;  // the digit after the nanosecond is 5 or more
+  bool half = false;  // the digit after the nanosecond is 5 or more
   for (; exponent < 0 && digits != 0; ++exponent) {
     half = digits % 10 >= 5;
     digits /= 10;
@@ -77,7 +68,7 @@ ParseResult parse_time(std::string_view text, TimeUnit unit, std::int64_t& nanos
   if (exponent < 0) half = false;
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (; exponent > 0 && digits != 0; --exponent) {
-    if (digits > kMost / 10) return ParseResult::out_of_range;
+    if (digits > kMost) return ParseResult::out_of_range;
     digits *= 10;
   }
   digits += half;
@@ -168,12 +159,6 @@ std::string real_text(double value) {
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), result.ptr};
-}
-
-std::string real_field_text(double value) {
-  std::string text = real_text(value);
-  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-  return text;
 }
 
 }  // namespace tmaops::recording

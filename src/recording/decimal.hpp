@@ -62,7 +62,5 @@ std::string seconds_text(std::int64_t nanoseconds);
 ParseResult parse_real(std::string_view text, double& value);
 /// The shortest text that reads back as the same number: "0.1", "1e+300", "nan".
 std::string real_text(double value);
-/// The same for a field of a table: 2 is "2.0", because "2" would be read back as an integer.
-std::string real_field_text(double value);
 
 }  // namespace tmaops::recording

@@ -60,6 +60,11 @@ std::int64_t sort_rows(Recording& recording) {
   return moved;
 }
 
+/// An element of text, whole numbers or booleans as text.
+std::string label_of(const Array& array, std::int64_t row) {
+  return array.type.kind == ElementKind::text ? element_text(array, row) : element_digits(array, row);
+}
+
 /// Makes an episode of the rows of each value of a column. Episodes have the order of their first rows.
 void group_rows(Recording& recording, const std::string& name) {
   const auto refuse = [&](const std::string& got, const std::string& needed) {
@@ -80,8 +85,7 @@ void group_rows(Recording& recording, const std::string& name) {
   std::map<std::string, std::size_t> places;
   std::vector<std::vector<std::int64_t>> episodes;
   for (std::int64_t row = 0; row < recording.rows(); ++row) {
-    const std::string value = kind == ElementKind::text ? element_text(values, row) : element_digits(values, row);
-    const auto place = places.emplace(value, episodes.size()).first;
+    const auto place = places.emplace(label_of(values, row), episodes.size()).first;
     if (place->second == episodes.size()) episodes.emplace_back();
     episodes[place->second].push_back(row);
   }
@@ -220,13 +224,10 @@ std::string group_hint(const Recording& recording, std::int64_t row) {
   for (const Column& column : recording.columns) {
     const ElementKind kind = column.data.type.kind;
     if (column.width() != 1 || (kind != ElementKind::text && kind != ElementKind::integer)) continue;
-    const auto value = [&](std::int64_t at) {
-      return kind == ElementKind::text ? element_text(column.data, at) : element_digits(column.data, at);
-    };
-    const std::string before = value(row - 1), now = value(row);
+    const std::string before = label_of(column.data, row - 1), now = label_of(column.data, row);
     std::int64_t same[2] = {0, 0};
     for (std::int64_t other = 0; other < recording.rows(); ++other) {
-      const std::string there = value(other);
+      const std::string there = label_of(column.data, other);
       same[0] += there == before;
       same[1] += there == now;
     }

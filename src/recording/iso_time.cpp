@@ -8,8 +8,7 @@
 namespace tmaops::recording {
 namespace {
 
-constexpr std::int64_t kDay = 86'400;                                                   // seconds
-constexpr std::int64_t kFirstYear = -62'135'596'800, kAfterLastYear = 253'402'300'800;  // years 1 and 10000
+constexpr std::int64_t kDay = 86'400;  // seconds
 
 class Reader {
  public:
@@ -21,20 +20,28 @@ class Reader {
     rest_.remove_prefix(1);
     return true;
   }
-  /// Exactly so many digits.
-  bool number(std::size_t digits, int& value) {
-    if (rest_.size() < digits) return false;
-    value = 0;
-    for (std::size_t i = 0; i < digits; ++i) {
-      if (!is_digit(rest_[i])) return false;
-      value = value * 10 + (rest_[i] - '0');
-    }
-    rest_.remove_prefix(digits);
-    return true;
+  /// So many digits, from `least` to `most`.
+  bool number(std::size_t least, std::size_t most, int& value) {
+    std::size_t count = 0;
+    for (value = 0; count < most && count < rest_.size() && is_digit(rest_[count]); ++count)
+      value = value * 10 + (rest_[count] - '0');
+    rest_.remove_prefix(count);
+    return count >= least;
   }
-  /// 2024-05-01
-  bool date(int& year, int& month, int& day) {
-    return number(4, year) && accept('-') && number(2, month) && accept('-') && number(2, day);
+  /// 2024-05-01 and 2024/5/1; 5/1/2024 and 1.5.2024 in the order of `style`, which is month and day where it has none.
+  bool date(IsoStyle& style, std::chrono::year_month_day& date) {
+    const bool year_first = rest_.find_first_not_of("0123456789") == 4;
+    int first = 0, second = 0, third = 0;
+    if (!number(1, year_first ? 4 : 2, first) || rest_.empty()) return false;
+    style.mark = rest_[0];
+    if (std::string_view("-/.").find(style.mark) == std::string_view::npos || !accept(style.mark) ||
+        !number(1, 2, second) || !accept(style.mark) || !number(year_first ? 1 : 4, year_first ? 2 : 4, third))
+      return false;
+    if (year_first || style.order == 'Y' || style.order == 0) style.order = year_first ? 'Y' : first > 12 ? 'D' : 'M';
+    if (year_first) std::swap(first, third);           // day, month, year
+    if (style.order == 'M') std::swap(first, second);  // from month, day, year
+    date = std::chrono::year(third) / second / first;
+    return true;
   }
   /// Digits after a point, rounded to nanoseconds.
   bool fraction(std::int64_t& nanoseconds) {
@@ -58,9 +65,9 @@ class Reader {
 // "+02:00", "+0200" or "+02" in seconds.
 bool parse_offset(Reader& reader, bool negative, std::int64_t& seconds) {
   int hours = 0, minutes = 0;
-  if (!reader.number(2, hours) || hours > 23) return false;
+  if (!reader.number(2, 2, hours) || hours > 23) return false;
   const bool colon = reader.accept(':');
-  if ((colon || !reader.empty()) && (!reader.number(2, minutes) || minutes > 59)) return false;
+  if ((colon || !reader.empty()) && (!reader.number(2, 2, minutes) || minutes > 59)) return false;
   seconds = (negative ? -1 : 1) * (hours * 3600 + minutes * 60);
   return true;
 }
@@ -72,44 +79,33 @@ std::int64_t zone_seconds(const std::string& zone) {
   return parse_offset(reader, zone[0] == '-', seconds) ? seconds : 0;
 }
 
-std::string civil_text(const SecondsAndRest& at, const IsoStyle& style, int digits) {
-  const std::chrono::sys_seconds time{std::chrono::seconds(at.seconds + zone_seconds(style.zone))};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const auto rest = static_cast<int>((time - day).count());
-  char text[48];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u%c%02d:%02d:%02d.%09lld", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), style.separator, rest / 3600,
-                rest / 60 % 60, rest % 60, static_cast<long long>(at.nanoseconds));
-  constexpr std::size_t kWithoutFraction = 19;
-  return std::string(text).substr(0, kWithoutFraction + (digits == 0 ? 0 : 1 + static_cast<std::size_t>(digits))) +
-         style.zone;
-}
-
 }  // namespace
 
-bool looks_like_date(std::string_view text) {
-  int year = 0, month = 0, day = 0;
-  return Reader(text).date(year, month, day);
-}
-
 ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, IsoStyle& style) {
+  int hour = 0, minute = 0, second = 0;
+  std::chrono::year_month_day date = std::chrono::year(1970) / 1 / 1;
   Reader reader(text);
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  if (!reader.date(year, month, day)) return ParseResult::not_a_number;
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok()) return ParseResult::not_a_number;
-  style.separator = reader.accept(' ') ? ' ' : 'T';
-  if (style.separator == 'T' && !reader.accept('T') && !reader.accept('t')) return ParseResult::not_a_number;
+  if (text.substr(0, 3).find(':') != std::string_view::npos) {  // a time of day
+    style.order = 0;
+  } else {
+    if (!reader.date(style, date) || !date.ok()) return ParseResult::not_a_number;
+    style.separator = reader.accept(' ') ? ' ' : 'T';
+    if (style.separator == 'T' && !reader.accept('T') && !reader.accept('t')) return ParseResult::not_a_number;
+  }
   std::int64_t fraction = 0;
-  if (!reader.number(2, hour) || !reader.accept(':') || !reader.number(2, minute) || hour > 23 || minute > 59)
+  if (!reader.number(1, 2, hour) || !reader.accept(':') || !reader.number(2, 2, minute) || hour > 23 || minute > 59)
     return ParseResult::not_a_number;
   if (reader.accept(':')) {
-    if (!reader.number(2, second) || second > 59) return ParseResult::not_a_number;
-    if ((reader.accept('.') || reader.accept(',')) && !reader.fraction(fraction)) return ParseResult::not_a_number;
+    if (!reader.number(2, 2, second) || second > 59) return ParseResult::not_a_number;
+    if ((reader.accept('.') || reader.accept(',') || reader.accept(':')) && !reader.fraction(fraction))
+      return ParseResult::not_a_number;
   }
   while (reader.accept(' ')) {
+  }
+  const bool noon = reader.accept('P') || reader.accept('p');  // of twelve hours: 1:30 PM
+  if (noon || reader.accept('A') || reader.accept('a')) {
+    if ((!reader.accept('M') && !reader.accept('m')) || hour < 1 || hour > 12) return ParseResult::not_a_number;
+    hour = hour % 12 + (noon ? 12 : 0);
   }
   const std::string_view zone = reader.rest();
   std::int64_t offset = 0;
@@ -130,24 +126,31 @@ ParseResult parse_iso_time(std::string_view text, std::int64_t& nanoseconds, Iso
   return nanoseconds == exact ? ParseResult::good : ParseResult::out_of_range;
 }
 
+std::string iso_time_text(const SecondsAndRest& at, const IsoStyle& style, int digits) {
+  const std::chrono::sys_seconds time{std::chrono::seconds(at.seconds + zone_seconds(style.zone))};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto rest = static_cast<int>((time - day).count());
+  const int year = static_cast<int>(date.year());
+  const auto month = static_cast<unsigned>(date.month()), of_month = static_cast<unsigned>(date.day());
+  char clock[32], text[32] = "";
+  const int length = std::snprintf(clock, sizeof clock, "%02d:%02d:%02d.%09lld", rest / 3600, rest / 60 % 60, rest % 60,
+                                   static_cast<long long>(at.nanoseconds));
+  if (style.order == 'Y')
+    std::snprintf(text, sizeof text, "%04d%c%02u%c%02u%c", year, style.mark, month, style.mark, of_month,
+                  style.separator);
+  else if (style.order != 0)
+    std::snprintf(text, sizeof text, "%02u%c%02u%c%04d%c", style.order == 'M' ? month : of_month, style.mark,
+                  style.order == 'M' ? of_month : month, style.mark, year, style.separator);
+  return text + std::string(clock, static_cast<std::size_t>(length - (digits == 0 ? 10 : 9 - digits))) + style.zone;
+}
+
 std::string iso_time_text(std::int64_t nanoseconds, const IsoStyle& style, int digits) {
-  return civil_text(split_seconds(nanoseconds), style, digits);
+  return iso_time_text(split_seconds(nanoseconds), style, digits);
 }
 
 TimeUnit unit_of_datetime(const ElementType& type) {
   return parse_time_unit(std::string_view(type.descr).substr(4, type.descr.size() - 5)).value_or(TimeUnit::nanoseconds);
-}
-
-std::string datetime_text(const Array& array, std::int64_t index) {
-  const std::int64_t count = element_i64(array, index).value_or(kNotATime);
-  if (count == kNotATime) return {};
-  const TimeUnit unit = unit_of_datetime(array.type);
-  const int decimals = 9 - digits_to_nanoseconds(unit);
-  const std::int64_t per_second = kSecond / nanoseconds_of(unit);
-  const std::int64_t rest = (count % per_second + per_second) % per_second,
-                     seconds = count / per_second - (count % per_second < 0 ? 1 : 0);
-  if (seconds < kFirstYear || seconds >= kAfterLastYear) return std::to_string(count);  // no year of four digits
-  return civil_text({seconds, rest * nanoseconds_of(unit)}, {}, decimals);
 }
 
 }  // namespace tmaops::recording

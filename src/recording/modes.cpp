@@ -320,23 +320,13 @@ class ModePlanner {
            "the numbers of " + display_text(view.text(channels)) +
                " are rotation vectors that turn over, and linear leads through other rotations: use quaternions"});
     for (const auto& channels : find_unit_quaternions(view, taken)) {
-      const std::string names = selector_text(channels);
+      const std::string names = view.text(channels, ",");
       plan.warnings.push_back(
           {"unit_norm", "the norm of " + display_text(names) +
                             " is 1 in nearly every row: is it a quaternion? It is not interpolated as one; --mode '" +
                             display_text(names) + "=slerp' does so"});
     }
   }
-  /// "a,b,c,d" or "pose[3:7]".
-  std::string selector_text(const std::vector<ChannelReference>& channels) const {
-    const Column& first = recording_.columns[channels[0].column];
-    if (channels[0].column == channels[3].column)
-      return first.width() == 4 ? first.name
-                                : first.name + "[" + std::to_string(channels[0].channel) + ":" +
-                                      std::to_string(channels[3].channel + 1) + "]";
-    return joined(channels, ",", [&](const ChannelReference& each) { return recording_.columns[each.column].name; });
-  }
-
   Mode parse_mode(const std::string& text) const {
     if (text == "angle") return {Interpolation::linear, true, 0};
     if (text == "angle:rad") return {Interpolation::linear, true, 2 * std::numbers::pi};

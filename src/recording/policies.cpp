@@ -9,8 +9,8 @@ std::optional<std::int64_t> clock_time(const std::string& text, const char* opti
   if (text.empty()) return {};
   std::int64_t time = 0;
   IsoStyle style;
-  const bool date = looks_like_date(text);
-  if ((date ? parse_iso_time(text, time, style) : parse_time(text, TimeUnit::seconds, time)) == ParseResult::good)
+  if (parse_iso_time(text, time, style) == ParseResult::good ||
+      parse_time(text, TimeUnit::seconds, time) == ParseResult::good)
     return time;
   fail(ErrorCode::bad_parameter, option, "'" + display_text(text) + "'",
        "seconds of the recording's clock, or an ISO 8601 time");

@@ -8,8 +8,8 @@
 namespace tmaops::recording {
 
 std::string_view to_string(TimeChoice choice) {
-  static constexpr std::string_view names[] = {"format",     "option",     "known name",
-                                               "only array", "only dates", "position"};
+  static constexpr std::string_view names[] = {"format",     "option",       "known name", "only array",
+                                               "only dates", "similar name", "position"};
   return enum_name(names, choice);
 }
 

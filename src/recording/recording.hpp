@@ -42,7 +42,7 @@ struct Column {
 enum class TimeForm : std::uint8_t {
   number,      // of one unit
   pair,        // whole seconds and whole fractions of a second, in two columns or arrays
-  iso8601,     // 2024-05-01T12:00:00.5Z
+  iso8601,     // 2024-05-01T12:00:00.5Z, 5/1/2024 12:00, 12:00:00.5; the date may have a column of its own
   datetime64,  // an array of numpy's type of that name
 };
 
@@ -53,6 +53,7 @@ enum class TimeChoice : std::uint8_t {
   known_name,  // its name is one of the usual ones
   only_array,  // there is no other
   only_dates,  // there is no other one of dates, and no known name
+  like_name,   // its name is like that of a time, and its values rise
   position,    // no name is known: the first column
 };
 
@@ -81,7 +82,7 @@ struct TimeColumn {
   UnitSource unit_source = UnitSource::usual;
   std::string unit_doubt{};                      // why the unit may be another one; else empty
   bool coarse = false;                           // floating-point numbers of fewer than 64 bits
-  std::string second_name{};                     // of a pair: the column or array of fractions of a second
+  std::string second_name{};                     // of a pair: the column or array of fractions of a second, or of dates
   TimeUnit second_unit = TimeUnit::nanoseconds;  // of these
   std::size_t second_position = 0;               // of a pair
   IsoStyle iso{};                                // of ISO 8601

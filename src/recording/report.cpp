@@ -13,6 +13,7 @@ namespace {
 
 std::string choice_text(const TimeColumn& time, std::string_view option) {
   if (time.choice == TimeChoice::option) return "named by " + std::string(option);
+  if (time.choice == TimeChoice::like_name) return "named like a time, and rising";
   if (time.choice == TimeChoice::only_dates) return "the only dates, since no name is known";
   return time.choice == TimeChoice::position ? "the first column, since no name is known" : "";
 }
@@ -73,10 +74,11 @@ TimeSummary summarise_times(const Recording& recording, const Steps& steps) {
 std::string TimeSummary::text(std::string_view name_option, std::string_view unit_option) const {
   const std::string of(kind), name = "'" + display_text(column.name) + "'";
   std::string text = of + " " + name + " in " + std::string(to_string(column.unit));
+  const std::string second = column.second_name.empty() ? "" : " and '" + display_text(column.second_name) + "'";
   if (column.form == TimeForm::pair)
-    text = of + "s " + name + " and '" + display_text(column.second_name) + "' in s and " +
-           std::string(to_string(column.second_unit));
-  if (column.form == TimeForm::iso8601) text = of + " " + name + " in ISO 8601";
+    text = of + "s " + name + second + " in s and " + std::string(to_string(column.second_unit));
+  if (column.form == TimeForm::iso8601)
+    text = of + " " + name + second + (column.iso.order == 'Y' ? " in ISO 8601" : " as text");
   if (column.form == TimeForm::datetime64) text = of + " " + name + " of datetime64";
   const int digits = digits_needed({first, last}, TimeUnit::seconds);
   text +=
@@ -147,9 +149,10 @@ Json json_of(const TimeSummary& time) {
                   {"first_ns", time.first},
                   {"last_ns", time.last},
                   {"median_step_ns", time.median_step}};
-  if (column.form == TimeForm::pair)
-    members.insert(members.end(),
-                   {{"second_name", column.second_name}, {"second_unit", to_string(column.second_unit)}});
+  if (!column.second_name.empty()) members.push_back({"second_name", column.second_name});
+  if (column.form == TimeForm::pair) members.push_back({"second_unit", to_string(column.second_unit)});
+  constexpr std::int64_t kLastOf1999 = 946'598'400 * kSecond;  // whose day is no month
+  if (column.form == TimeForm::iso8601) members.push_back({"example", iso_time_text(kLastOf1999, column.iso, 0)});
   return object(members);
 }
 

@@ -100,7 +100,7 @@ std::optional<std::size_t> Selector::find_or_number(const std::string& text) con
   for (std::size_t i = 0; i < recording_.columns.size(); ++i)
     if (recording_.columns[i].position == position) return i;
   const TimeColumn& time = recording_.time;
-  if (position == time.position || (time.form == TimeForm::pair && position == time.second_position))
+  if (position == time.position || (!time.second_name.empty() && position == time.second_position))
     fail("the time column", "columns of values");
   return {};
 }

@@ -54,18 +54,16 @@ std::unique_ptr<double[]> matrix(std::int64_t rows, std::int64_t columns) {
     for (const ModeGroup& group : plan.groups) {
       if (group.interpolation != Interpolation::slerp) continue;
       bool zero = true, finite = true;
-      std::string names, values;
+      std::string values;
+      const ColumnView view{recording.columns};
       for (const ChannelReference& channel : group.channels) {
-        const Column& column = recording.columns[channel.column];
-        const double value = element_f64(column.data, row * column.width() + channel.channel);
+        const double value = view.value(channel, row);
         zero = zero && value == 0;
         finite = finite && std::isfinite(value);
-        if (names.empty() || recording.columns[group.channels[0].column].name != column.name)
-          names += (names.empty() ? "" : " ") + display_text(column.name);
         values += (values.empty() ? "" : " ") + real_text(value);
       }
       if (zero || !finite)
-        fail(ErrorCode::bad_quaternion, recording.place(row) + ": " + names, values,
+        fail(ErrorCode::bad_quaternion, recording.place(row) + ": " + display_text(view.text(group.channels)), values,
              "a quaternion whose norm is finite and not zero",
              "Drop the rows without an orientation, or choose another --mode for these columns.");
     }

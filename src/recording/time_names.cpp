@@ -113,23 +113,6 @@ std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) 
   return found;
 }
 
-std::vector<std::size_t> find_time_fields(const std::vector<std::string>& names) {
-  std::vector<std::string> fields;
-  for (const std::string& name : names) {
-    const std::string field = lower_case(name.substr(name.find_last_of("./") + 1));
-    const bool sure = field.find("time") != std::string::npos || field.find("stamp") != std::string::npos;
-    fields.push_back(sure ? field : "");
-  }
-  return find_time_names(fields);
-}
-
-bool counts_rows(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> kCounters{
-      "", "index", "idx", "row", "id", "seq", "frame", "frames", "frame_index", "frame_id", "step", "unnamed: 0"};
-  const std::string lower = lower_case(name);
-  return std::ranges::find(kCounters, lower) != kCounters.end();
-}
-
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names) {
   const std::vector<std::size_t> usual = find_time_names(names);
   std::vector<std::size_t> found;

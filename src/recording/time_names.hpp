@@ -21,11 +21,6 @@ std::string name_with_unit(const std::string& name, std::optional<TimeUnit> unit
 /// Indices of the usual names of times, in any case and with any unit behind them. The most usual name comes first, and
 /// of one name in several units the one in seconds.
 std::vector<std::size_t> find_time_names(const std::vector<std::string>& names);
-/// The same for the last parts of names with dots or slashes that have "time" or "stamp": steps.timestamp,
-/// /odom/header/stamp.
-std::vector<std::size_t> find_time_fields(const std::vector<std::string>& names);
-/// Names of columns that number the rows: none at all (the index of a pandas frame), index, frame, seq, step.
-bool counts_rows(std::string_view name);
 /// Other names that contain time, stamp, clock or date.
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names);
 

@@ -99,53 +99,66 @@ void set_unit(std::int64_t rows, Number number, const TimeOptions& options, std:
   time.unit_doubt = found.doubt;
 }
 
-/// Those of an array of text.
-std::vector<std::int64_t> text_array_times(const Array& array, const std::string& where, const TimeOptions& options,
-                                           std::string_view name, TimeColumn& time) {
-  std::string text;
-  const auto place = [&](std::int64_t row) { return where + ": row " + std::to_string(row); };
-  return text_times({.rows = array.size(),
-                     .text = [&](std::int64_t row) -> std::string_view { return text = element_text(array, row); },
-                     .place = place,
-                     .refuse =
-                         [&](std::int64_t row, const std::string& needed) {
-                           fail(ErrorCode::bad_text, place(row), "'" + display_text(element_text(array, row)) + "'",
-                                needed);
-                         }},
-                    options, name, time);
+constexpr std::int64_t kWholeDay = 86'400 * kSecond;
+
+/// Whether dates whose year is last begin with the month or the day: both may fit, which is said.
+template <class Text>
+void find_date_order(std::int64_t rows, const Text& text, TimeColumn& time) {
+  const auto fits = [&](char order) {
+    std::int64_t row = 0, to = 0;
+    IsoStyle style{.order = order};
+    while (row < rows && parse_iso_time(text(row), to, style) != ParseResult::not_a_number) ++row;
+    return row == rows && style.order == order;
+  };
+  const bool month = fits('M'), day = fits('D');  // neither fits times of day and ISO 8601
+  time.iso.order = day && (!month || time.iso.mark == '.') ? 'D' : 'M';
+  if (month && day)
+    time.unit_doubt = std::string("was read as ") + (time.iso.order == 'D' ? "day" : "month") +
+                      " first, and the other order fits as well (ISO 8601 has one alone)";
 }
 
 }  // namespace
 
-std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& options, std::string_view name,
-                                     TimeColumn& time) {
-  std::vector<std::int64_t> times(static_cast<std::size_t>(texts.rows));
-  const bool dates = !times.empty() && looks_like_date(texts.text(0));
-  time.integer = !dates && !texts.real;
-  for (std::int64_t row = 0; time.integer && row < texts.rows; ++row) time.integer = is_whole(texts.text(row));
+std::vector<std::int64_t> text_times(const Array& texts, const PlaceOf& place, const Refuse& refuse,
+                                     const TimeOptions& options, std::string_view name, TimeColumn& time, bool real) {
+  std::string buffer;
+  const auto text = [&](std::int64_t row) -> std::string_view {
+    return texts.ragged() ? ragged_text(texts, row) : std::string_view(buffer = element_text(texts, row));
+  };
+  const std::int64_t rows = texts.size();
+  std::vector<std::int64_t> times(static_cast<std::size_t>(rows));
+  const bool dates = rows != 0 && parse_iso_time(text(0), times[0], time.iso) != ParseResult::not_a_number;
+  time.integer = !dates && !real;
+  for (std::int64_t row = 0; time.integer && row < rows; ++row) time.integer = is_whole(text(row));
   if (dates) {
     time.form = TimeForm::iso8601;
     time.unit_source = UnitSource::format;
+    find_date_order(rows, text, time);
   } else {
     const auto number = [&](std::int64_t row) -> std::optional<double> {
       double value = 0;
-      return parse_real(texts.text(row), value) == ParseResult::good ? std::optional(value) : std::nullopt;
+      return parse_real(text(row), value) == ParseResult::good ? std::optional(value) : std::nullopt;
     };
-    set_unit(texts.rows, number, options, name, time, times.empty() ? "" : texts.place(0));
+    set_unit(rows, number, options, name, time, rows == 0 ? "" : place(0));
   }
-  for (std::int64_t row = 0; row < texts.rows; ++row) {
-    const std::string_view text = texts.text(row);
+  std::int64_t midnights = 0;  // nanoseconds
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::string_view own = text(row);
     std::int64_t& to = times[static_cast<std::size_t>(row)];
-    IsoStyle style;
-    const ParseResult result = dates ? parse_iso_time(text, to, style) : parse_time(text, time.unit, to);
-    if (result == ParseResult::not_a_number)
-      texts.refuse(row, dates ? "an ISO 8601 time as in the rows before"
-                              : "a number, as a time in " + std::string(to_string(time.unit)) +
-                                    ", or ISO 8601 (pandas.to_datetime makes it of other dates)");
-    if (result != ParseResult::good) fail_time(texts.place(row), display_text(text), result, time);
+    IsoStyle style{.order = time.iso.order};
+    const ParseResult result = dates ? parse_iso_time(own, to, style) : parse_time(own, time.unit, to);
+    if (result == ParseResult::not_a_number || (dates && row > 0 && style.order != time.iso.order))
+      refuse(row, dates ? "a date and time of the form of the rows before (ISO 8601 has one form alone)"
+                        : "a number, as a time in " + std::string(to_string(time.unit)) +
+                              ", or ISO 8601 (pandas.to_datetime makes it of other dates)");
+    if (result != ParseResult::good) fail_time(place(row), display_text(own), result, time);
     if (row == 0) time.iso = style;
     if (dates && style.zone.empty() != time.iso.zone.empty())
-      texts.refuse(row, time.iso.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
+      refuse(row, time.iso.zone.empty() ? "a time without a zone, as before" : "a zone, as before");
+    if (dates && style.order == 0) {
+      if (row > 0 && times[static_cast<std::size_t>(row) - 1] - to - midnights > kWholeDay / 2) midnights += kWholeDay;
+      to += midnights;
+    }
   }
   return times;
 }
@@ -154,7 +167,11 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
                                       std::string_view name, TimeColumn& time) {
   if (array.shape.empty() || array.size() != array.shape[0])
     fail(ErrorCode::shape_mismatch, where, array.text(), "times of shape (rows,) or (rows, 1)");
-  if (array.type.kind == ElementKind::text) return text_array_times(array, where, options, name, time);
+  const auto place = [&](std::int64_t row) { return where + ": row " + std::to_string(row); };
+  const auto refuse = [&](std::int64_t row, const std::string& needed) {
+    fail(ErrorCode::bad_text, place(row), "'" + display_text(element_text(array, row)) + "'", needed);
+  };
+  if (array.type.kind == ElementKind::text) return text_times(array, place, refuse, options, name, time);
   if (array.type.kind == ElementKind::boolean || array.type.kind == ElementKind::row)
     fail(ErrorCode::unsupported_file_dtype, where, array.text(),
          "times as integers, floating-point numbers, datetime64 or text (dates as datetime64[ns], decimals as f8)");
@@ -173,25 +190,19 @@ std::vector<std::int64_t> array_times(const Array& array, const std::string& whe
   const std::int64_t scale = nanoseconds_of(time.unit);
   for (std::size_t i = 0; i < times.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
-    if (time.integer)
-      if (const auto whole = element_i64(array, index);
-          whole && *whole != kNotATime && !__builtin_mul_overflow(*whole, scale, &times[i]))
-        continue;
-    ParseResult result = ParseResult::out_of_range;
-    std::string got;
-    if (!time.integer) {
+    const auto whole = time.integer ? element_i64(array, index) : std::nullopt;
+    const bool none = whole == kNotATime && time.form == TimeForm::datetime64;
+    ParseResult result = none ? ParseResult::not_finite : ParseResult::out_of_range;
+    if (!time.integer)
       result = time_from_f64(element_f64(array, index), time.unit, times[i]);
-      if (result == ParseResult::good) continue;
-      got = real_text(element_f64(array, index));
-    } else {
-      got = element_digits(array, index);
-      result = parse_time(got, time.unit, times[i]);
-      if (time.form == TimeForm::datetime64 && element_i64(array, index) == kNotATime) {
-        result = ParseResult::not_finite;
-        got = "NaT";
-      }
-    }
-    if (result != ParseResult::good) fail_time(where + ": row " + std::to_string(index), got, result, time);
+    else if (whole && *whole != kNotATime && !__builtin_mul_overflow(*whole, scale, &times[i]))
+      continue;
+    if (result != ParseResult::good)
+      fail_time(place(index),
+                none           ? "NaT"
+                : time.integer ? element_digits(array, index)
+                               : real_text(element_f64(array, index)),
+                result, time);
   }
   return times;
 }
@@ -283,79 +294,26 @@ TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit
   return find_unit(some_numbers(static_cast<std::int64_t>(nanoseconds.size()), number), whole).unit;
 }
 
-std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
-                                        const TimeOptions& options, const WholeRange& range) {
-  std::vector<TimePair> pairs = find_time_pairs(names);
-  std::erase_if(pairs, [&](const TimePair& pair) {
-    if (pair.certain) return false;
-    const auto fractions = range(pair.fraction);
-    return !fractions || fractions->first < 0 || fractions->second >= kSecond / nanoseconds_of(pair.unit) ||
-           !range(pair.seconds);
-  });
-  TimeColumn& time = recording.time;
-  const auto take = [&](std::size_t index, TimeChoice choice) {
-    ChosenTimes chosen{index, {}};
-    if (const auto pair = std::ranges::find(pairs, index, &TimePair::seconds); pair != pairs.end()) {
-      chosen.second = pair->fraction;
-      time.form = TimeForm::pair;
-      time.second_name = names[pair->fraction];
-      time.second_unit = pair->unit;
-    }
-    time.name = names[index];
-    time.choice = choice;
-    return chosen;
-  };
-  if (!options.name.empty()) {
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (names[i] == options.name) return take(i, TimeChoice::option);
-    for (const TimePair& pair : pairs) {
-      TimeColumn joined;
-      joined.name = names[pair.seconds];
-      if (joined_time_name(joined) == options.name) return take(pair.seconds, TimeChoice::option);
-    }
-    return {};
-  }
-  std::vector<std::size_t> usual = find_time_names(names);
-  if (usual.empty() && pairs.empty()) usual = find_time_fields(names);
-  if (usual.empty() && pairs.empty()) return {};
-  std::size_t first = usual.empty() ? pairs[0].seconds : usual[0];
-  if (const auto pair = std::ranges::find(pairs, first, &TimePair::fraction); pair != pairs.end())
-    first = pair->seconds;
-  const bool is_pair = std::ranges::find(pairs, first, &TimePair::seconds) != pairs.end();
-  // Whole seconds beside the same times in a finer unit: timestamp_s and timestamp_ns.
-  for (const std::size_t other : usual)
-    if (const auto one = unit_in_name(names[first]), two = unit_in_name(names[other]);
-        !is_pair && one && two && *two > *one && range(first) &&
-        name_with_unit(names[first], {}) == name_with_unit(names[other], {}))
-      first = other;
-  const ChosenTimes chosen = take(first, TimeChoice::known_name);
-  std::vector<std::size_t> others(usual);
-  for (const TimePair& pair : pairs)
-    if (std::ranges::find(usual, pair.seconds) == usual.end()) others.push_back(pair.seconds);
-  for (const std::size_t other : others)
-    if (other != chosen.index && other != chosen.second) recording.other_time_names.push_back(names[other]);
-  return chosen;
-}
-
 void warn_of_times(Recording& recording, const TimeOptions& options) {
   const TimeColumn& time = recording.time;
-  const std::string name = "'" + display_text(time.name) + "'";
+  const std::string name = "'" + display_text(time.name) + "'", of = recording.where + ": the time " + name + " ";
   std::string doubt = time.unit_doubt;
   const bool number = doubt.empty() && time.form == TimeForm::number && !options.unit;
   if (number && names_longer_unit(time.name)) doubt = "has a longer unit in its name, and is read in ";
   if (number && are_clock_digits(recording.times)) doubt = "is hhmmss by its values, and is read in ";
   if (number && !doubt.empty()) doubt += to_string(time.unit);
+  const bool dates = time.form == TimeForm::iso8601;
   if (!doubt.empty())
-    recording.warnings.push_back({"unit_ambiguous", recording.where + ": the time " + name + " " + doubt +
-                                                        " (--time-unit says which is right)"});
-  if (time.form != TimeForm::iso8601) return;
-  if (time.iso.zone.empty())
+    recording.warnings.push_back(dates ? Note{"date_order", of + doubt}
+                                       : Note{"unit_ambiguous", of + doubt + " (--time-unit says which is right)"});
+  if (!dates) return;
+  if (time.iso.order == 0 && std::ranges::any_of(recording.times, [](std::int64_t at) { return at >= kWholeDay; }))
+    recording.warnings.push_back(
+        {"past_midnight", of + "is a time of day that passes midnight, where a day was added"});
+  if (time.iso.order != 0 && time.iso.zone.empty())
     recording.warnings.push_back(
         {"zone_assumed", recording.where + ": times of " + name + " have no zone and were read as UTC"});
-  if (options.unit)
-    recording.warnings.push_back({"unit_unused", recording.where + ": the unit " +
-                                                     std::string(to_string(*options.unit)) +
-                                                     " does not apply to the ISO 8601 times of " + name});
+  if (options.unit) recording.warnings.push_back({"unit_unused", of + "is text of dates, which have no unit"});
 }
 
 std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t fraction) {

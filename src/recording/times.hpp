@@ -21,23 +21,24 @@ struct TimeOptions {
   std::string option = "--times-array";  // what messages name as the way to say it
 };
 
-/// The times among names. `second` is that of fractions of a second, of a pair.
+/// The times among names. `second` is that of fractions of a second, or of the dates of times of day.
 struct ChosenTimes {
   std::size_t index = 0;
   std::optional<std::size_t> second{};
 };
-/// The least and the greatest number of a column or array, where it holds whole ones alone.
-using WholeRange = std::function<std::optional<std::pair<std::int64_t, std::int64_t>>(std::size_t)>;
-std::optional<std::pair<std::int64_t, std::int64_t>> whole_range(const Array& array);
+/// The column or array of a name.
+using ArrayOf = std::function<Array(std::size_t)>;
 /// Finds the times among names: options.name, a usual name, a pair, or nothing. Of timestamp_s and timestamp_ns, whose
 /// names do not say whether they are a pair, the values do. Sets name, second_name, second_unit and choice of
 /// recording.time, and recording.other_time_names.
 std::optional<ChosenTimes> choose_times(Recording& recording, const std::vector<std::string>& names,
-                                        const TimeOptions& options, const WholeRange& range);
-/// The same for arrays, among which there must be times: where no name is known, `dates`, the only array of dates.
-/// Throws Error array_missing.
+                                        const TimeOptions& options, const ArrayOf& array);
+/// Where no name is known: the only array of dates, else the first column named like times whose values rise.
+std::optional<ChosenTimes> choose_like_times(Recording& recording, const std::vector<std::string>& names,
+                                             const TimeOptions& options, const ArrayOf& array);
+/// Either of the two for arrays, among which there must be times. Throws Error array_missing.
 ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
-                             const WholeRange& range, std::optional<std::size_t> dates = {});
+                             const ArrayOf& array);
 
 /// The unit of numbers that nothing states.
 struct FoundUnit {
@@ -53,17 +54,15 @@ FoundUnit find_unit(std::span<const double> times, bool whole);
 /// The unit that a reader infers for these times, written as numbers of `unit`, whole ones or not.
 TimeUnit unit_read_back(std::span<const std::int64_t> nanoseconds, TimeUnit unit, bool whole = true);
 
-/// Texts that hold times: dates of ISO 8601, or numbers. text: of a row, valid until the next call. refuse: throws,
-/// with what the row should have.
-struct TimeTexts {
-  std::int64_t rows = 0;
-  std::function<std::string_view(std::int64_t)> text{};
-  std::function<std::string(std::int64_t)> place{};
-  std::function<void(std::int64_t, const std::string&)> refuse{};
-  bool real = false;  // whole numbers are real ones that happen to be whole
-};
-std::vector<std::int64_t> text_times(const TimeTexts& texts, const TimeOptions& options, std::string_view name,
-                                     TimeColumn& time);
+/// The times of texts, which are dates, times of day or numbers. place: of a row, for messages. refuse: throws, with
+/// what the row should have. real: whole numbers are real ones that happen to be whole.
+using PlaceOf = std::function<std::string(std::int64_t)>;
+using Refuse = std::function<void(std::int64_t, const std::string&)>;
+std::vector<std::int64_t> text_times(const Array& texts, const PlaceOf& place, const Refuse& refuse,
+                                     const TimeOptions& options, std::string_view name, TimeColumn& time,
+                                     bool real = false);
+/// Dates, and the times of day beside them, as one text.
+Array joined_texts(const Array& dates, const Array& times);
 /// The times of an array of one dimension, in options.unit or else in the unit of its type or name. Throws Error
 /// times_not_finite, time_precision (f32 too coarse for its timestamps), time_overflow (does not fit in int64
 /// nanoseconds), shape_mismatch, unsupported_file_dtype.
@@ -79,6 +78,9 @@ void warn_of_times(Recording& recording, const TimeOptions& options);
 std::int64_t join_pair(const Recording& recording, std::int64_t row, std::int64_t seconds, std::int64_t fraction);
 /// Whether the two columns of a pair can hold the times, as those of targets may not be.
 bool fits_pair(const Recording& recording);
+/// A time as it was given, with that many digits after the seconds; where it has a date in a second column, the part of
+/// one of them: 0 the time of day.
+std::string iso_text_of(const TimeColumn& time, std::int64_t nanoseconds, int digits, std::size_t part = 0);
 /// The name that a pair of seconds and nanoseconds has as one number: header.stamp for header.stamp.secs.
 std::string joined_time_name(const TimeColumn& time);
 /// The times as whole numbers of the unit; nothing when one of them is not whole.

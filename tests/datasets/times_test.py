@@ -245,10 +245,10 @@ def test_snap_start_end_align_and_offset_place_the_targets(tmp_path):
 
 
 def test_the_time_can_be_named_on_the_command_line(tmp_path, capsys):
-    pq.write_table(pa.table({"clock": np.arange(11) / 10, "x": np.arange(11.0)}), tmp_path / "in.parquet")
+    pq.write_table(pa.table({"when": np.arange(11) / 10, "x": np.arange(11.0)}), tmp_path / "in.parquet")
     arguments = ["resample", str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), "--hz", "20"]
     assert main(arguments) == 2 and "--time NAME" in capsys.readouterr().err
-    assert main([*arguments, "--time", "clock", "--snap", "1e-6", "--strict"]) == 0
+    assert main([*arguments, "--time", "when", "--snap", "1e-6", "--strict"]) == 0
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 21
 
 
@@ -362,7 +362,7 @@ def test_warnings_of_times_are_those_of_every_door(tmp_path):
 
 
 def test_dates_in_other_forms_are_refused_with_what_converts_them(tmp_path):
-    columns = {"time": ["03/14/2026 10:00:00", "03/14/2026 10:00:01"], "x": [1.0, 2.0]}
+    columns = {"time": ["March 14, 2026 10:00:00", "March 14, 2026 10:00:01"], "x": [1.0, 2.0]}
     pq.write_table(pa.table(columns), tmp_path / "in.parquet")
     with pytest.raises(tmaops.Error, match="pandas.to_datetime makes it of other dates"):
         tmaops.resample({name: np.array(values) for name, values in columns.items()}, hz=2)
@@ -382,3 +382,37 @@ def test_seconds_since_1970_are_the_same_times_in_arrays_text_and_parquet(hz, tm
         for other in tables:
             np.testing.assert_array_equal(np.asarray(other[name]), made[name])
     assert hz == 30 or (made["k"] == count).all()  # a period of whole microseconds: each target meets its sample
+
+
+def test_a_day_is_added_where_times_of_day_pass_midnight_and_it_is_said(tmp_path):
+    clock = [
+        f"{(23 * 3600 + 3590 + i) // 3600 % 24:02d}:{(3590 + i) // 60 % 60:02d}:{(50 + i) % 60:02d}" for i in range(20)
+    ]
+    table, report = resampled(write(tmp_path / "in.parquet", clock), hz=2)
+    assert table["timestamp"].to_pylist()[18:22:2] == ["23:59:59.000000000", "00:00:00.000000000"]
+    np.testing.assert_allclose(table["x"], np.arange(39) / 2)
+    assert "[past_midnight]" in report.warnings[0]
+    with pytest.warns(UserWarning, match="passes midnight"):
+        made = tmaops.resample({"time": np.array(clock), "x": np.arange(20.0)}, hz=2)
+    assert made["time"].tolist()[18:21] == ["23:59:59.0", "23:59:59.5", "00:00:00.0"]
+    np.testing.assert_allclose(made["x"], np.arange(39) / 2)
+
+
+def test_dates_with_the_year_last_have_one_order_in_all_rows_and_files(tmp_path):
+    """That of 05/06 is said to be a guess; a later row, and the first file, decide it for all."""
+    hours = [f"{day:02d}/06/2026 {hour:02d}:00:00" for day in (5, 13) for hour in range(20)]
+    table, report = resampled(write(tmp_path / "in.parquet", hours[20:], [1] * 20), hz=1 / 1800)
+    assert table["timestamp"][1].as_py() == "13/06/2026 00:30:00.000000000" and "[date_order]" not in str(
+        report.warnings
+    )
+    made = tmaops.resample({"time": np.array(hours), "x": np.arange(40.0)}, hz=1 / 3600)
+    assert len(made["x"]) == 8 * 24 + 20 and made["time"][-1] == "13/06/2026 19:00:00"
+    with pytest.warns(UserWarning, match="month first, and the other order fits as well"):
+        tmaops.resample({"time": np.array(hours[:20]), "x": np.arange(20.0)}, hz=1 / 3600)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, own in (("a", hours[20:]), ("b", hours[:20])):
+        write(folder / f"{name}.parquet", own)
+    tmaops.dataset.resample(folder, tmp_path / "out", hz=1 / 1800, workers=1)
+    late = pq.read_table(tmp_path / "out" / "b.parquet")["timestamp"]
+    assert late[1].as_py() == "05/06/2026 00:30:00.000000000"

@@ -120,6 +120,18 @@ def clocks() -> dict[str, tuple[dict[str, np.ndarray], str]]:
         "micros": ({"timestamp_micros": ns // 1000}, "us"),
         "GPS week and seconds of it": ({"GPS Week": steps * 0 + 2400, "GPS TOW [s]": 345_600 + TIMES}, "s"),
         "GPS week and milliseconds of it": ({"week": steps * 0 + 2400, "iTOW": 345_600_000 + steps * 125}, "ms"),
+        "text of times of day": ({"Time": np.array([f"10:00:{i / 8:06.3f}" for i in steps])}, "s"),
+        "text of dates in America": ({"Time": np.array([f"1/14/2026 1:00:{i / 8:06.3f} PM" for i in steps])}, "s"),
+        "text of dates in Europe": ({"Time": np.array([f"14.01.2026 13:00:{i / 8:06.3f}" for i in steps])}, "s"),
+        "text of dates and times of day": (
+            {"Date": np.full(ROWS, "01/14/2026"), "Time": np.array([f"10:00:{i / 8:06.3f}" for i in steps])},
+            "s",
+        ),
+        "a name like a time": ({"tracking_timestamp_us": 1_000_000 + steps * 125_000}, "us"),
+        "text, and a name like a time": (
+            {"logged_time(txt)": np.array([f"2026-01-01 01:00:{i / 8:06.3f} +0100" for i in steps])},
+            "s",
+        ),
     }
 
 
@@ -437,8 +449,8 @@ def test_every_door_reads_times_alike(door, clock, tmp_path):
     for name in ("x", "yaw"):
         assert got[name].tobytes() == wanted[name].tobytes(), name
     if door in DATASETS:
-        own = clock.startswith(("text", "datetime64"))  # the type says it
-        assert (" in its own unit " if own else f" in {unit} ") in said["time"]
+        form = " in the form of " if clock.startswith("text") else " in its own unit "  # the type says it
+        assert (form if clock.startswith(("text", "datetime64")) else f" in {unit} ") in said["time"]
         return
     for key in ("first_ns", "last_ns", "median_step_ns"):
         assert said["time"][key] == report["time"][key]

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "core/display.hpp"
 #include "core/enum_name.hpp"
@@ -20,7 +21,8 @@ void print_data(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   const int reason = errno;
   if (written || reason == EPIPE) return;
-  fail(ErrorCode::write_failed, "standard output", system_text(reason), "room for all of the output");
+  fail(ErrorCode::write_failed, "standard output", std::generic_category().message(reason),
+       "room for all of the output");
 }
 
 void print_note(const Globals& globals, std::string_view line) {

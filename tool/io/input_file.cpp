@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ std::size_t read_up_to(int file, std::byte* to, std::size_t size, const std::fil
   while (done < size) {
     const ssize_t count = read(file, to + done, size - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) cannot_read(path, system_text(errno));
+    if (count < 0) cannot_read(path, std::generic_category().message(errno));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -62,9 +63,9 @@ Bytes read_file(const std::filesystem::path& path) {
   if (standard && standard_was_read.exchange(true))
     cannot_read(path, "'-' for two inputs, and stdin can be read once only");
   const Descriptor file(standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) cannot_read(path, system_text(errno));
+  if (file.get() < 0) cannot_read(path, std::generic_category().message(errno));
   struct stat status{};
-  if (fstat(file.get(), &status) != 0) cannot_read(path, system_text(errno));
+  if (fstat(file.get(), &status) != 0) cannot_read(path, std::generic_category().message(errno));
   if (S_ISDIR(status.st_mode)) cannot_read(path, "a directory");
   if (S_ISREG(status.st_mode) && !standard) {
     auto data = allocate(static_cast<std::uint64_t>(status.st_size), display(path));

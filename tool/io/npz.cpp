@@ -44,7 +44,11 @@ void give_padded(const Array& array, std::size_t longest, const ZipWriter::Take&
 
 std::size_t longest_text(const Array& array) {
   std::size_t longest = 1;  // numpy has no <U0 arrays of its own
-  for (std::int64_t i = 0; i < array.size(); ++i) longest = std::max(longest, count_code_points(ragged_text(array, i)));
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    std::size_t count = 0;
+    for (std::string_view rest = ragged_text(array, i); !rest.empty(); ++count) take_code_point(rest);
+    longest = std::max(longest, count);
+  }
   return longest;
 }
 

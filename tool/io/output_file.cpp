@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 #include "core/display.hpp"
@@ -77,7 +78,7 @@ OutputFile::~OutputFile() { discard(); }
 
 void OutputFile::open_standard() {
   file_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (file_ < 0) refuse(path_, "stdout: " + system_text(errno), "an open stdout");
+  if (file_ < 0) refuse(path_, "stdout: " + std::generic_category().message(errno), "an open stdout");
   buffer_.reserve(kBufferBytes);
 }
 
@@ -90,7 +91,8 @@ void OutputFile::open_directory() {
     directory_ = open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (directory_ < 0) {
     const int error = errno;
-    refuse(path_, "folder '" + display(parent) + "': " + system_text(error), "a folder that exists and can be opened");
+    refuse(path_, "folder '" + display(parent) + "': " + std::generic_category().message(error),
+           "a folder that exists and can be opened");
   }
 }
 
@@ -98,7 +100,7 @@ void OutputFile::check_target(const OutputOptions& options) const {
   struct stat target{};
   if (fstatat(directory_, name_.c_str(), &target, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return;
-    refuse(path_, system_text(errno), "a path that can be written");
+    refuse(path_, std::generic_category().message(errno), "a path that can be written");
   }
   for (const std::filesystem::path& input : options.inputs) {
     struct stat followed{}, other{};
@@ -140,7 +142,7 @@ void OutputFile::open_partial() {
     const int error = errno;
     if (error == ENOSPC || error == EDQUOT || error == EIO) fail_writing("open", error);
     if (error == ELOOP) refuse(path_, "a symbolic link named " + shown + " in its folder", "no such link", mend);
-    refuse(path_, system_text(error), "a folder in which files can be made");
+    refuse(path_, std::generic_category().message(error), "a folder in which files can be made");
   }
   struct stat opened{}, named{};
   if (fstat(file_, &opened) != 0) fail_writing("fstat", errno);
@@ -153,7 +155,7 @@ void OutputFile::open_partial() {
   const int error = errno;
   if (!locked && error != EWOULDBLOCK) {
     close(std::exchange(file_, -1));
-    refuse(path_, "flock: " + system_text(error), "a file system with locks");
+    refuse(path_, "flock: " + std::generic_category().message(error), "a file system with locks");
   }
   // Between open and flock the process that held the lock may have renamed or removed the file.
   if (!locked || fstatat(directory_, partial_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -239,7 +241,8 @@ void OutputFile::publish() {
 void OutputFile::fail_writing(const char* call, int error_number) {
   discard();
   fail(ErrorCode::write_failed, standard_ ? "stdout" : display(path_),
-       std::string(call) + ": " + system_text(error_number), "room and permission for the whole file");
+       std::string(call) + ": " + std::generic_category().message(error_number),
+       "room and permission for the whole file");
 }
 
 void OutputFile::discard() noexcept {

@@ -31,8 +31,8 @@ Recording parse_npz_recording(const Bytes& file, const std::string& where, const
   Recording recording;
   std::vector<std::string> names = npz.names();
   if (options.only_times) {  // the other arrays are not read
-    const ChosenTimes chosen = find_array_times(recording, names, options.times(),
-                                                [&](std::size_t i) { return whole_range(npz.read(names[i])); });
+    const ChosenTimes chosen =
+        find_array_times(recording, names, options.times(), [&](std::size_t i) { return npz.read(names[i]); });
     names = chosen.second ? std::vector{names[chosen.index], names[*chosen.second]} : std::vector{names[chosen.index]};
   }
   std::vector<Column> arrays;

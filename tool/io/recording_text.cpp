@@ -14,46 +14,38 @@
 namespace tmaops::io {
 namespace {
 
-constexpr std::string_view kTimeRange = "a time within 292 years of 0, the range of int64 nanoseconds";
-
-/// True where the first column begins with what can be no time, as names of rows do.
-bool names_rows(const Table& table) {
-  double number = 0;
-  return table.rows() != 0 && parse_real(table.at(0, 0).text, number) == ParseResult::not_a_number &&
-         !looks_like_date(table.at(0, 0).text);
+/// Names of columns that number the rows: none at all (the index of a pandas frame), index, frame, seq, step.
+bool counts_rows(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> kCounters{
+      "", "index", "idx", "row", "id", "seq", "frame", "frames", "frame_index", "frame_id", "step", "unnamed: 0"};
+  const std::string lower = lower_case(name);
+  return std::ranges::find(kCounters, lower) != kCounters.end();
 }
 
 /// True where the first column has 0, 1, 2, ... or 1, 2, 3, ...
 bool numbers_rows(const Table& table) {
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto number = parse_integer(table.at(row, 0).text);
-    const auto first = parse_integer(table.at(0, 0).text);
-    if (!number || (*first != 0 && *first != 1) || *number != *first + static_cast<std::int64_t>(row)) return false;
-  }
-  return table.rows() > 1;
+  const std::int64_t first = table.rows() > 1 ? parse_integer(table.at(0, 0).text).value_or(-1) : -1;
+  bool numbers = first == 0 || first == 1;
+  for (std::size_t row = 0; numbers && row < table.rows(); ++row)
+    numbers = parse_integer(table.at(row, 0).text) == first + static_cast<std::int64_t>(row);
+  return numbers;
 }
 
 ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptions& options) {
-  const auto range = [&](std::size_t column) { return whole_range(table_column(table, column).data); };
-  if (const auto chosen = choose_times(recording, table.names, options.times(), range)) return *chosen;
+  const auto array = [&](std::size_t column) { return table_column(table, column).data; };
+  if (const auto chosen = choose_times(recording, table.names, options.times(), array)) return *chosen;
+  if (const auto like = choose_like_times(recording, table.names, options.times(), array)) return *like;
   if (options.times_name.empty()) {
     if (table.names.empty()) return {};
-    const std::vector<std::size_t> like = names_like_times(table.names);
-    const bool index = counts_rows(table.names[0]) && numbers_rows(table);
-    const bool passed_over = !like.empty() && (index || (like[0] != 0 && names_rows(table)));
-    const std::size_t chosen = passed_over ? like[0] : 0;
-    recording.time.name = table.names[chosen];
-    for (const std::size_t i : like)
-      if (i != chosen) recording.other_time_names.push_back(table.names[i]);
-    if (index || passed_over)
+    recording.time.name = table.names[0];
+    for (const std::size_t i : names_like_times(table.names))
+      if (i != 0) recording.other_time_names.push_back(table.names[i]);
+    if (counts_rows(table.names[0]) && numbers_rows(table))
       recording.warnings.push_back(
-          {chosen == 0 ? "index_as_time" : "index_not_time",
-           recording.where + ": column '" + display_text(table.names[0]) +
-               (index ? "' counts the rows " : "' has names of rows ") +
-               (chosen == 0 ? "and was taken as the times, since no other column is named like times (--times-array "
-                              "names them)"
-                            : "and was not taken as the times; '" + display_text(table.names[chosen]) + "' was")});
-    return {chosen, {}};
+          {"index_as_time", recording.where + ": column '" + display_text(table.names[0]) +
+                                "' counts the rows and was taken as the times, since no other column is named like "
+                                "times and rises (--times-array names them)"});
+    return {};
   }
   const auto number = parse_integer(options.times_name);
   if (number && *number >= 1 && *number <= static_cast<std::int64_t>(table.columns)) {
@@ -67,40 +59,16 @@ ChosenTimes find_times(Recording& recording, const Table& table, const ReadOptio
            "a number from 1 to " + std::to_string(table.columns));
 }
 
-void parse_times(Recording& recording, const Table& table, std::size_t column, const ReadOptions& options) {
+void parse_times(Recording& recording, const Table& table, const ChosenTimes& chosen, const ReadOptions& options) {
   const auto at = [](std::int64_t row) { return static_cast<std::size_t>(row); };
+  Array texts = text_of(table, chosen.index);
+  if (chosen.second) texts = joined_texts(text_of(table, *chosen.second), texts);
   recording.times = recording::text_times(
-      {.rows = static_cast<std::int64_t>(table.rows()),
-       .text = [&](std::int64_t row) { return std::string_view(table.at(at(row), column).text); },
-       .place = [&](std::int64_t row) { return table.place(at(row), column); },
-       .refuse = [&](std::int64_t row, const std::string& needed) { fail_field(table, at(row), column, needed); },
-       .real = recording.format == FileFormat::tum},
-      options.times(), table.names.empty() ? "" : table.names[column], recording.time);
+      texts, [&](std::int64_t row) { return table.place(at(row), chosen.index); },
+      [&](std::int64_t row, const std::string& needed) { fail_field(table, at(row), chosen.index, needed); },
+      options.times(), table.names.empty() ? "" : table.names[chosen.index], recording.time,
+      recording.format == FileFormat::tum);
   if (!counts_rows(recording.time.name)) warn_of_times(recording, options.times());  // that has a warning of its own
-}
-
-// Whole numbers of a tick that has no unit. They are said, and written, in microseconds.
-void parse_ticks(Recording& recording, const Table& table, std::size_t column, std::int64_t tick) {
-  for (std::size_t row = 0; row < recording.times.size(); ++row) {
-    const auto number = parse_integer(table.at(row, column).text);
-    if (!number) fail_field(table, row, column, "a whole number");
-    if (__builtin_mul_overflow(*number, tick, &recording.times[row]))
-      fail(ErrorCode::time_overflow, table.place(row, column), display_text(table.at(row, column).text), kTimeRange);
-  }
-  recording.time.integer = true;
-  recording.time.unit = TimeUnit::microseconds;
-  recording.time.unit_source = UnitSource::format;
-  recording.time.name = name_with_unit(recording.time.name, recording.time.unit);
-}
-
-void parse_pair_times(Recording& recording, const Table& table, const ChosenTimes& chosen) {
-  const auto whole = [&](std::size_t column) {
-    for (std::size_t row = 0; row < table.rows(); ++row)
-      if (!parse_integer(table.at(row, column).text))
-        fail_field(table, row, column, "whole seconds, and whole fractions of them beside");
-    return table_column(table, column).data;
-  };
-  recording.times = pair_times(recording, whole(chosen.index), whole(*chosen.second), recording.where);
 }
 
 // A comment that names the times is a header. One with as many words as there are columns, of which one stands twice,
@@ -189,14 +157,24 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
     recording.notes.push_back({"lines_skipped", std::to_string(above.lines) + " lines above the " +
                                                     (above.names.empty() ? "header" : "data") + " are those of " +
                                                     std::string(above.recorder)});
-  if (chosen.second) {
-    recording.time.second_position = *chosen.second;
-    parse_pair_times(recording, table, chosen);
-  } else if (above.tick != 0 && !options.unit && recording.time.name == above.time) {
-    parse_ticks(recording, table, chosen.index, above.tick);
-  } else {
-    parse_times(recording, table, chosen.index, options);
-  }
+  if (chosen.second) recording.time.second_position = *chosen.second;
+  const bool ticks = above.tick != 0 && !options.unit && recording.time.name == above.time;
+  if (ticks) options.unit = TimeUnit::microseconds;
+  const bool pair = recording.time.form == TimeForm::pair;
+  for (std::size_t i = 0; pair && i < 2 * table.rows(); ++i)
+    if (const std::size_t column = i % 2 == 0 ? chosen.index : *chosen.second;
+        !parse_integer(table.at(i / 2, column).text))
+      fail_field(table, i / 2, column, "whole seconds, and whole fractions of them beside");
+  if (pair)
+    recording.times = pair_times(recording, table_column(table, chosen.index).data,
+                                 table_column(table, *chosen.second).data, recording.where);
+  else
+    parse_times(recording, table, chosen, options);
+  for (std::size_t row = 0; ticks && row < table.rows(); ++row)  // they are said, and written, in microseconds
+    if (std::int64_t& time = recording.times[row]; __builtin_mul_overflow(time, above.tick / 1000, &time))
+      fail(ErrorCode::time_overflow, table.place(row, chosen.index), "ticks beyond 64 bits of nanoseconds", "fewer");
+  if (ticks) recording.time.unit_source = UnitSource::format;
+  if (ticks) recording.time.name = name_with_unit(recording.time.name, recording.time.unit);
   if (tum) {
     const bool dates = recording.time.unit_source == UnitSource::dates && recording.time.unit == TimeUnit::seconds;
     recording.time.integer = false;

@@ -56,7 +56,7 @@ class TimeFields {
     digits_ = digits_needed(recording.times, unit_);
     places = {time.position};
     names = {form_ == TimeForm::number ? written_time_name(recording, format, unit_) : time.name};
-    if (form_ == TimeForm::pair) {
+    if (form_ != TimeForm::number && !time.second_name.empty()) {
       places.push_back(time.second_position);
       names.push_back(time.second_name);
     }
@@ -74,7 +74,7 @@ class TimeFields {
       case TimeForm::datetime64:
         break;
     }
-    return iso_time_text(time, recording_.time.iso, digits_);
+    return iso_text_of(recording_.time, time, digits_, part);
   }
 
   std::vector<std::string> names;   // of one column, or of the two of a pair
@@ -86,6 +86,22 @@ class TimeFields {
   TimeUnit unit_ = TimeUnit::seconds;
   int digits_ = 0;
 };
+
+// Years of four digits, from 1 to 9999, in seconds since 1970.
+constexpr std::int64_t kFirstYear = -62'135'596'800, kAfterLastYear = 253'402'300'800;
+
+/// Element of a datetime64 array as ISO 8601 in UTC, with the digits of its unit; empty for NaT.
+std::string datetime_text(const Array& array, std::int64_t index) {
+  const std::int64_t count = element_i64(array, index).value_or(kNotATime);
+  if (count == kNotATime) return {};
+  const TimeUnit unit = unit_of_datetime(array.type);
+  const int decimals = 9 - digits_to_nanoseconds(unit);
+  const std::int64_t per_second = kSecond / nanoseconds_of(unit);
+  const std::int64_t rest = (count % per_second + per_second) % per_second,
+                     seconds = count / per_second - (count % per_second < 0 ? 1 : 0);
+  if (seconds < kFirstYear || seconds >= kAfterLastYear) return std::to_string(count);  // no year of four digits
+  return iso_time_text({seconds, rest * nanoseconds_of(unit)}, {}, decimals);
+}
 
 std::string field_text(const TextField& field, std::int64_t row, char delimiter) {
   const std::int64_t index = row * field.width + field.channel;

@@ -275,6 +275,12 @@ Table parse_table(std::string_view text, std::string where, const TableOptions& 
   return table;
 }
 
+std::string real_field_text(double value) {
+  std::string text = recording::real_text(value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::string quoted_field(std::string_view text, char delimiter) {
   const bool plain = !text.empty() && text.find_first_of("\"#\t\r\n") == std::string_view::npos &&
                      text.find(delimiter) == std::string_view::npos && !is_blank(text.front()) &&

@@ -77,11 +77,15 @@ struct TableColumn {
 /// and for numbers beyond f64.
 TableColumn table_column(const Table& table, std::size_t column);
 
+/// The fields of a column as text.
+Array text_of(const Table& table, std::size_t column);
 /// A column as f64, with NaN where a value is missing. Throws Error bad_text when a field is no number.
 std::vector<double> column_reals(const Table& table, std::size_t column);
 
 /// The error for a field that is no number. It mentions a decimal comma where the field looks like one.
 [[noreturn]] void fail_field(const Table& table, std::size_t row, std::size_t column, const std::string& needed);
+/// The shortest text that reads back as the same number, and not as an integer: "2.0".
+std::string real_field_text(double value);
 
 /// A field for csv: in quotes when it contains a delimiter, a quote, '#', a line break, or a blank at an end.
 std::string quoted_field(std::string_view text, char delimiter);

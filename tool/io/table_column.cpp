@@ -45,12 +45,6 @@ Array whole_numbers(const Table& table, std::size_t column) {
   fail_field(table, row, column, "whole numbers that all fit in int64 or all in uint64, or a decimal point");
 }
 
-Array text_of(const Table& table, std::size_t column) {
-  std::vector<std::string_view> values(table.rows());
-  for (std::size_t row = 0; row < values.size(); ++row) values[row] = table.at(row, column).text;
-  return make_text_array(values);
-}
-
 /// Sets booleans, where every field is true or false in any case.
 bool read_booleans(const Table& table, std::size_t column, Array& booleans) {
   std::vector<std::uint8_t> truths;
@@ -64,6 +58,12 @@ bool read_booleans(const Table& table, std::size_t column, Array& booleans) {
 }
 
 }  // namespace
+
+Array text_of(const Table& table, std::size_t column) {
+  std::vector<std::string_view> values(table.rows());
+  for (std::size_t row = 0; row < values.size(); ++row) values[row] = table.at(row, column).text;
+  return make_text_array(values);
+}
 
 bool is_missing(std::string_view field) {
   field = trimmed(field);
