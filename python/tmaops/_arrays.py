@@ -47,7 +47,7 @@ class Array(NamedTuple):
 
 def module_of(array: Any) -> str:
     """Name of the library an array comes from: "numpy", "torch", "cupy", "jax" or "jaxlib", ..."""
-    return _module_of_type(type(array))
+    return _module_of_type(type(array))  # type: ignore[arg-type]  # for which a class with __hash__ of its own is none
 
 
 @functools.cache

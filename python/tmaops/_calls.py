@@ -51,7 +51,7 @@ class Call:
         for what, given in self.outputs.items():
             made = self.tensors.get(what)
             here = made is None or given is not None
-            found.append(made and given if here else arrays.handed_back(self.first, made.source, stream))
+            found.append(made and given if here else arrays.handed_back(self.first, made.source, stream))  # type: ignore[union-attr]
         return found[0] if self.single else tuple(found)
 
     def replacement(self, what: str, array: Any) -> arrays.Array:

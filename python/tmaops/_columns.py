@@ -491,7 +491,7 @@ def resample_columns(
         raise
     made = write(recording, source, result)
     said = say(result, stacklevel=3) if report or result.warns or _log.isEnabledFor(logging.INFO) else None
-    return (made, said) if report else made
+    return (made, said) if report else made  # type: ignore[return-value]
 
 
 def say(result: _recording.Result, stacklevel: int) -> Report:

@@ -64,12 +64,12 @@ def class_of(code: int) -> type[Error]:
 
 def invalid_value(where: str, got: str, needed: str) -> InvalidValue:
     """bad_parameter, as the library says it, for what Python must look at before the library can."""
-    return _made(InvalidValue, 18, "bad_parameter", where, got, needed)
+    return _made(InvalidValue, 18, "bad_parameter", where, got, needed)  # type: ignore[return-value]
 
 
 def invalid_type(where: str, got: str, needed: str) -> InvalidType:
     """unsupported_dtype, as the library says it, for what never reaches the library."""
-    return _made(InvalidType, 11, "unsupported_dtype", where, got, needed)
+    return _made(InvalidType, 11, "unsupported_dtype", where, got, needed)  # type: ignore[return-value]
 
 
 def _made(kind: type[Error], code: int, name: str, where: str, got: str, needed: str) -> Error:

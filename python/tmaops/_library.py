@@ -25,7 +25,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tmaops._errors import Error, class_of, invalid_value
 from tmaops._version import __version__
@@ -183,7 +183,7 @@ def _declare(library: ctypes.CDLL) -> None:
     tensor, stream, plan = POINTER(Tensor), c_void_p, POINTER(c_void_p)
     grid, resampling = POINTER(UniformGrid), POINTER(STRUCTS["resample"])
     attention = [tensor, c_void_p, c_int64, tensor, tensor, tensor]
-    operators = {
+    operators: dict[str, list[Any]] = {
         "gemm": [tensor, tensor, tensor, POINTER(STRUCTS["gemm"])],
         "ms_deform_attn": [*attention, POINTER(STRUCTS["ms_deform_attn"])],
         "ms_deform_attn_backward": [*attention, POINTER(MsDeformAttnGradients), POINTER(STRUCTS["ms_deform_attn"])],
@@ -223,7 +223,7 @@ def check(code: int) -> None:
 def error_of(code: int) -> Error:
     """What the thread's last call says, which failed with this code."""
     parts = library.tmaops_last_error().contents
-    texts = {name: getattr(parts, name).decode("utf-8", "replace") for name, _ in ErrorParts._fields_[1:]}
+    texts = {name: getattr(parts, name).decode("utf-8", "replace") for name, *_ in ErrorParts._fields_[1:]}
     message = texts.pop("message")
     return class_of(code)(message, code=code, **texts)
 
@@ -235,7 +235,7 @@ def choice(where: str, value: str, words: tuple[str, ...]) -> int:
     return words.index(value)
 
 
-def integers(where: str, values: object, kind: type) -> ctypes.Array | None:
+def integers(where: str, values: object, kind: Any) -> ctypes.Array | None:
     """A C array of whole numbers from a sequence or an array, which `where` names in errors; None for None."""
     if values is None:
         return None

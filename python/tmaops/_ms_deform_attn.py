@@ -45,7 +45,7 @@ class _Levels(NamedTuple):
     starts_there: arrays.Array | None = None
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return len(self.flat) // 2 if self.shapes_there is None else self.shapes_there.shape[0]
 
     def arguments(self) -> tuple[Any, int]:
@@ -66,8 +66,8 @@ def _options(name: str, given: Given, levels: _Levels, address: int | None) -> t
     points = integers(f"{name}: points_per_level", given["points_per_level"], c_int32)
     for what, numbers in (("level_start_index", levels.starts), ("points_per_level", points)):
         if numbers is not None:
-            if len(numbers) != levels.count:
-                raise invalid_value(f"{name}: {what}", f"{len(numbers)} numbers", f"{levels.count}, one for each level")
+            if len(numbers) != levels.total:
+                raise invalid_value(f"{name}: {what}", f"{len(numbers)} numbers", f"{levels.total}, one for each level")
             setattr(options, what, numbers)
     if levels.shapes_there is not None:
         options.spatial_shapes = arrays.reference(levels.shapes_there)

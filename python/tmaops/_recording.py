@@ -171,7 +171,7 @@ _NUMBERS = frozenset(option.name for option in OPTIONS["recording"] if option.ki
 _FIELDS = {"like_time": "targets_name", "times_unit": "targets_unit"}
 
 
-def _options(keep: list[Any], **asked: Any) -> _Options:
+def _options(keep: list[Any], **asked: Any) -> Any:
     """The options as the library takes them. `offsets` is the name of a column, or the offsets of packed episodes."""
     made = _Options(size=ctypes.sizeof(_Options))
     for name, value in asked.items():
@@ -314,7 +314,7 @@ class Rules:
 
 
 def _resample(rules: c_void_p | None, given: Sequence[Given], options: dict[str, Any]) -> Result:
-    handle, keep = c_void_p(), []
+    handle, keep = c_void_p(), list[Any]()
     columns = _given(given, keep)
     asked = _options(keep, **options)
     check(library.tmaops_recording_resample(rules, columns, len(columns), byref(asked), byref(handle)))

@@ -65,7 +65,7 @@ class _Problem(NamedTuple):
     targets: arrays.Array | None
     grid: UniformGrid | None
     options: Any
-    count: int  # targets of a trajectory, or rows of packed ones
+    target_count: int  # targets of a trajectory, or rows of packed ones
     source_offsets: _Offsets
     target_offsets: _Offsets
     tensors: dict[str, arrays.Array]  # of the options
@@ -137,7 +137,7 @@ def _problem(name: str, given: Given, address: int | None) -> _Problem:
         elif offsets.there is not None:
             setattr(options, f"{side}_offset_tensor", arrays.reference(offsets.there))
         packed.append(offsets)
-    return _Problem(times, targets, uniform, options, int(count), *packed, tensors)
+    return _Problem(times, targets, uniform, options, int(count), packed[0], packed[1], tensors)
 
 
 def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
@@ -145,9 +145,9 @@ def _shape(values: arrays.Array, problem: _Problem) -> tuple[int, ...]:
     shape = values.shape
     channels = shape[-1:] or (0,)
     if problem.target_offsets.given:
-        return (problem.count, *channels)
+        return (problem.target_count, *channels)
     batch = problem.source_offsets.trajectories if problem.source_offsets.given else (shape or (0,))[0]
-    return (batch, problem.count, *channels)
+    return (batch, problem.target_count, *channels)
 
 
 def _prepare(given: Given) -> Call:

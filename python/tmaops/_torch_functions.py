@@ -104,13 +104,11 @@ def ms_deform_attn(
     images = value.to(wide).permute(0, 2, 3, 1).flatten(0, 1)  # (N M, D, S)
     locations = sampling_locations.to(wide).permute(0, 2, 1, 3, 4).flatten(0, 1)  # (N M, Lq, points, 2)
     weights = attention_weights.to(wide).permute(0, 2, 1, 3).flatten(0, 1).unsqueeze(1)  # (N M, 1, Lq, points)
-    parts = images.split(sizes, 2) if level_start_index is None else [images] * len(pairs)
+    narrow = functools.partial(images.narrow, 2)  # no function with images in its closure: locals() above would read it
+    parts = images.split(sizes, 2) if level_start_index is None else tuple(map(narrow, level_start_index, sizes))
     sampled, look = [], _nearest if sampling == "nearest" else _bilinear
-    for level, places in enumerate(locations.split(points_per_level, 2)):  # no closure: locals() above would read it
-        part = parts[level]
-        if level_start_index is not None:
-            part = part.narrow(2, level_start_index[level], sizes[level])
-        sampled.append(look(part, places, *pairs[level]))
+    for part, places, shape in zip(parts, locations.split(points_per_level, 2), pairs):
+        sampled.append(look(part, places, *shape))
     output = (torch.cat(sampled, -1) * weights).sum(-1)  # (N M, D, Lq)
     return output.unflatten(0, (-1, heads)).permute(0, 3, 1, 2).flatten(2).to(out_dtype or value.dtype)
 
@@ -127,7 +125,7 @@ def _bilinear(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
     rows = [(top, 1 + top - y), (top + 1, y - top)]
     columns = [(left, 1 + left - x), (left + 1, x - left)]
     corners = itertools.product(rows, columns)
-    return sum(_pixels_of(image, row, column, height, width) * up * side for (row, up), (column, side) in corners)
+    return sum(_pixels_of(image, row, column, height, width) * up * side for (row, up), (column, side) in corners)  # type: ignore[return-value]
 
 
 def _nearest(image: Tensor, places: Tensor, height: int, width: int) -> Tensor:
@@ -156,7 +154,7 @@ def ms_deform_attn_backward(
 ) -> tuple[Tensor, ...]:
     """The gradients; `needed` has a bit for each."""
     inputs = (value, sampling_locations, attention_weights)
-    output, pullback = torch.func.vjp(lambda value, *steps: ms_deform_attn(value, levels, *steps, **options), *inputs)
+    output, pullback, *_ = torch.func.vjp(lambda v, *steps: ms_deform_attn(v, levels, *steps, **options), *inputs)
     gradients = pullback(grad_output.to(output.dtype))
     return tuple(grad if needed >> bit & 1 else grad.new_empty(0) for bit, grad in enumerate(gradients))
 

@@ -36,9 +36,9 @@ class ResampleStep:
 
     def __call__(self, transition: T) -> T:
         if not isinstance(transition, Mapping):
-            return resample_columns(transition, **self.options)
+            return resample_columns(transition, **self.options)  # type: ignore[type-var]
         places: dict[str, tuple[Any, ...]] = {}
-        recording: dict[str, Any] = {}
+        recording: Any = {}
         for path, value in _arrays(transition):
             name = str(getattr(path[-1], "value", path[-1]))  # LeRobot's keys are members of an Enum
             if name in places:
@@ -50,7 +50,7 @@ class ResampleStep:
         for name, value in made.items():
             path = places.get(name, (*beside[:-1], name))
             (result if len(path) == 1 else result[path[0]])[path[-1]] = value
-        return result
+        return result  # type: ignore[return-value]
 
     def get_config(self) -> dict[str, object]:
         """What makes an equal step, as JSON can hold it: `ResampleStep(**step.get_config())`."""
@@ -146,7 +146,7 @@ def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, An
         for b, (item, source) in enumerate(zip(items, sources, strict=True)):
             back = source.new if made.source < 0 else source.restore[made.source]
             if not per_row:  # each recording has its own
-                own = made if made.source < 0 else source.given[made.source]
+                own: Any = made if made.source < 0 else source.given[made.source]
                 item.others[made.name] = back(numpy.arange(*own.shape or (0,)) if own.values is None else own.values)
                 continue
             begin = result.offsets[b] if len(items) == len(result.offsets) - 1 else 0

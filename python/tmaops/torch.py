@@ -252,8 +252,8 @@ def _register_autograd(name: str, gradient: Callable, kept: Callable = lambda ar
     defaults = tuple(argument.default_value for argument in _operators[name]._schema.arguments)
     required = len(defaults) - len(options)
 
-    def keep(ctx: Any, passed: tuple[Any, ...], _: object = None) -> None:
-        keeps = kept(passed)
+    def keep(ctx: Any, inputs: tuple[Any, ...], output: object = None) -> None:
+        keeps = kept(inputs)
         tensors = [given if isinstance(given, Tensor) else None for given in keeps]
         ctx.save_for_backward(*tensors)
         ctx.others = [None if isinstance(given, Tensor) else given for given in keeps]
@@ -471,7 +471,8 @@ def _reference_gradient(given: dict[str, Any], grads: Tensor, offsets: Tensor, r
 
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
-    flat, whole = [], True
+    flat: list[Any] = []
+    whole = True
     try:
         for height, width in levels.tolist() if isinstance(levels, Tensor) else levels:
             flat += (height, width)
@@ -554,7 +555,7 @@ def ms_deform_attn(
     if isinstance(value, Tensor) and value.is_cuda and _copy_pays(value, sampling_locations):
         value = value.contiguous()
     there = not synchronize and isinstance(levels, Tensor) and levels.is_cuda
-    if not there and hasattr(level_start_index, "tolist"):
+    if not there and level_start_index is not None and hasattr(level_start_index, "tolist"):
         level_start_index = level_start_index.tolist()
     if there:
         options["spatial_shapes"], options["level_starts"] = levels, level_start_index
@@ -761,7 +762,7 @@ def linear(
         raise invalid_type("linear: x", type(x).__name__, "a torch.Tensor")
     narrow = _autocast_dtype(x)
     if narrow is not None:
-        x, weight, bias = (
+        x, weight, bias = (  # type: ignore[assignment]
             tensor.to(narrow) if isinstance(tensor, Tensor) and tensor.dtype is not torch.float64 else tensor
             for tensor in (x, weight, bias)
         )
@@ -897,7 +898,7 @@ def _is_plain_linear(layer: torch.nn.Module) -> bool:
     )
 
 
-def _projected(layers: Sequence[torch.nn.Module], states: Tensor) -> tuple[Tensor, list[Tensor]]:
+def _projected(layers: Sequence[Any], states: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Each layer(states) as f32, or f64, behind what they keep of the states. Plain layers in 16 bits have sums in f32; every other is
     called, in its own type."""
     if states.is_cuda and all(map(_is_plain_linear, layers)) and not _torch_functions.exports_to_onnx():
@@ -1020,10 +1021,10 @@ class MSDeformAttn(torch.nn.Module):
         Returns:
             (N, Lq, d_model).
         """
-        layers = (self.sampling_offsets, self.attention_weights)
-        states, made = _projected(layers, query)  # in f32: 16 bits are too coarse for locations
-        places, steps = (input_flatten, input_spatial_shapes, reference_points), {"offset_scale": self.offset_scale}
-        steps |= {"padding_mask": input_padding_mask, "level_start_index": input_level_start_index}
+        states, made = _projected((self.sampling_offsets, self.attention_weights), query)  # f32: 16 bits are too coarse
+        places = (input_flatten, input_spatial_shapes, reference_points)
+        steps: dict[str, Any] = {"offset_scale": self.offset_scale, "padding_mask": input_padding_mask}
+        steps["level_start_index"] = input_level_start_index
         return _attended(self, ms_deform_attn, places, states, made, **steps)
 
 

@@ -125,5 +125,5 @@ def deformable_attention_core_func_v2(
         points = [sampling_locations.shape[3] // len(levels)] * len(levels)
     value = pixels_first(value, levels, sampling_locations.shape[2])
     weights = attention_weights.reshape(sampling_locations.shape[:-1])
-    options = {"points_per_level": points, "sampling": "nearest" if method == "discrete" else "bilinear"}
-    return attention(value, levels, sampling_locations, weights, **options)
+    given: tuple[Any, ...] = (value, levels, sampling_locations, weights)
+    return attention(*given, points_per_level=points, sampling="nearest" if method == "discrete" else "bilinear")

@@ -159,8 +159,8 @@ def _functions_like_ours() -> list[str]:
         for attribute, thing in list(vars(module).items()):
             if not _NAMES.search(attribute) or is_ours(thing):
                 continue
-            ours = attribute.lstrip("_")  # AdelaiDet's class is private
-            ours = ours if ours in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
+            known = attribute.lstrip("_")  # AdelaiDet's class is private
+            ours = known if known in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
             if ours is not None:
                 _replaced.set(module, attribute, _FUNCTIONS[ours])
             if ours is not None or attribute in _FUNCTIONS:

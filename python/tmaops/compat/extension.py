@@ -51,4 +51,4 @@ def ms_deform_attn_backward(
             arguments = (grad_output, value, ops._flat_levels(spatial_shapes), *inputs, 7)  # 7: all three
             return list(ops._call("ms_deform_attn_backward", arguments, given))
         more: dict[str, Any] = {"level_start_index": level_start_index, "deterministic": deterministic}
-        return list(tmaops.ms_deform_attn_backward(value, spatial_shapes, *inputs, grad_output, out=outputs, **more))
+        return list(tmaops.ms_deform_attn_backward(value, spatial_shapes, *inputs, grad_output, out=outputs, **more))  # type: ignore[arg-type]  # no None, where all are needed

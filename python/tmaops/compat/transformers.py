@@ -86,7 +86,8 @@ def multi_scale_deformable_attention_v2(
     method: str = "default",
 ) -> Tensor:
     """The function of RT-DETRv2, D-FINE and DEIMv2: (N, Lq, M, sum of points, 2)."""
-    options = {"points_per_level": list(num_points_list), "sampling": "nearest" if method == "discrete" else "bilinear"}
+    sampling = "nearest" if method == "discrete" else "bilinear"
+    options: dict[str, Any] = {"points_per_level": list(num_points_list), "sampling": sampling}
     return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights, **options)
 
 
