@@ -347,6 +347,36 @@ def test_calls_are_captured_into_a_graph_and_replayed(cuda):
         torch.testing.assert_close(got, wanted)
 
 
+class WithLevels(torch.nn.Module):
+    """Attention whose arguments are tensors alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = ops.MSDeformAttn(16, n_levels=2, n_heads=4, n_points=3)
+
+    def forward(self, query, references, features):
+        return self.attention(query, references, features, LEVELS)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_modules_become_graphed_callables(cuda, training):
+    module = WithLevels().to(cuda).requires_grad_(training)
+    eager = copy.deepcopy(module)
+
+    def given():
+        query, features = (torch.randn(2, n, 16, device=cuda, requires_grad=training) for n in (7, 36))
+        return query, torch.rand(2, 7, 2, 2, device=cuda), features
+
+    graphed = torch.cuda.make_graphed_callables(module, given())
+    for _ in range(3):
+        tensors = given()
+        got, wanted = graphed(*tensors), eager(*tensors)
+        torch.testing.assert_close(got, wanted)
+        if training:
+            grads = (torch.autograd.grad(output.square().sum(), tensors[0]) for output in (got, wanted))
+            torch.testing.assert_close(*grads)
+
+
 def test_calls_run_on_the_current_stream(cuda):
     side = torch.cuda.Stream()
     a, b = torch.ones(64, 64, device=cuda, dtype=torch.float16), torch.eye(64, device=cuda, dtype=torch.float16)
