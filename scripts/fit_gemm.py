@@ -37,6 +37,7 @@ EARLIER = {
 }
 # Of wgmma_split_k's tiles, where not 1 (configs.cpp).
 MOST_SPLITS = {(64, 16): 8, (64, 32): 4, (64, 64): 4, (64, 128): 4, (128, 96): 4}
+ALONG_BOTH = ((64, 64), (64, 128), (128, 128), (192, 96))  # whether B runs along K or along N
 FEWEST = 3  # products for which a tile must have a time
 FOLDS = 5
 GEMM = Path(__file__).parents[1] / "src/ops/gemm"
@@ -150,9 +151,7 @@ def memory_time(case: str) -> float:
 def offered(tile: Tile) -> bool:
     """Whether select() may choose the tile (configs.cpp)."""
     if tile.variant == "wgmma_split_k":
-        return tile.splits in (
-            (1, 2, 3, 4, 6, 8) if tile.columns == 16 else (1, 2, 4, 6)
-        ) and tile.splits <= MOST_SPLITS.get(tile[1:3], 1)
+        return tile.splits in (1, 2, 4, 8) and tile.splits <= MOST_SPLITS.get(tile[1:3], 1)
     return tile.variant != "wgmma_persistent" or tile.cluster == 1 or tile.columns == 192
 
 
@@ -162,7 +161,7 @@ def takes(tile: Tile, case: str) -> bool:
         m, n, k = extents(case)
         width = m if tile.swapped else n
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
-        if tile[1:3] != (64, 64) and tile.columns != 128 and k_major == (tile[1:3] in ((64, 192), (192, 96))):
+        if tile[1:3] not in ALONG_BOTH and k_major == (tile[1:3] == (64, 192)):
             return False
         if tile.columns == 16 or (k_major and width <= 32):
             if tile.rows != 64 or tile.columns != (16 if width <= 16 else 32):
@@ -180,16 +179,11 @@ def takes(tile: Tile, case: str) -> bool:
     if tile.variant == "wgmma_persistent":
         return tile.columns % 64 == 0 or case[1 - tile.swapped] == ("R" if tile.swapped else "C")
     m, n, k = extents(case)
-    if tile.variant == "wgmma_specialized":
-        by_width = {128: True, 256: True}
-        return by_width.get(tile.columns, case[1] == "C") and (
-            tile.columns in (128, 256) or block_count(tile, case) <= MULTIPROCESSORS
-        )
     if tile.variant == "wgmma_deep_stages" and tile.splits == 2:
         return m % 64 == 0 and n % 64 == 0 and k >= 2048 and block_count(tile, case) <= MULTIPROCESSORS
     if tile.variant == "wgmma_cluster8":
         return n % 8 == 0 and block_count(tile, case) <= MULTIPROCESSORS * 7 // 8 // 8 * 8
-    return tile.variant in ("wgmma_cp_async", "wgmma_deep_stages", "mma_sync")
+    return tile.variant in ("wgmma_specialized", "wgmma_cp_async", "wgmma_deep_stages", "mma_sync")
 
 
 CLEAR = 1.01  # times as long as the costs' choice takes a tile that the same costs may choose elsewhere

@@ -180,10 +180,10 @@ TEST(executor_kernels, of_gemm_keep_the_rules_with_other_tiles) {
                         one.out == DType::f32 ? 1e-5 : 2e-3});
   }
   std::vector<std::string> ways;
-  for (const char* tile : {"128x256t", "128x192", "128x192t", "128x144t", "128x160", "128x128p3"})
+  for (const char* tile : {"128x256t", "128x192", "128x192t", "128x144t", "128x160", "256x168t", "128x128p3"})
     ways.push_back(std::string("wgmma_persistent/") + tile);
   for (const char* tile : {"64x16t", "64x16k8t", "64x64k4t", "64x48", "64x112t", "64x128k4t", "64x208", "128x96k2t",
-                           "64x192", "192x80", "192x96", "192x144t"})
+                           "64x192", "192x80", "192x96", "192x88t", "192x136", "256x80t"})
     ways.push_back(std::string("wgmma_split_k/") + tile);
   expect_kernels_keep_the_rules("gemm", problems, ways);
 }

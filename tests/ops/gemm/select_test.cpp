@@ -69,9 +69,8 @@ TEST_F(GemmSelect, one_wave_may_have_widths_that_fill_it) {
     return std::ranges::any_of(every_choice(product, hopper()), [&](const Choice& one) { return one.name() == name; });
   };
   const auto square = [](std::int64_t size) { return with_b(problem(size, size, size), Order::column); };
-  EXPECT_TRUE(has(square(1664), "wgmma_specialized/128x176"));
-  EXPECT_FALSE(has(square(1792), "wgmma_specialized/128x176"));
-  EXPECT_TRUE(has(square(1792), "wgmma_specialized/128x208"));
+  EXPECT_TRUE(has(square(1792), "wgmma_split_k/192x152")) << "10 x 12 tiles";
+  EXPECT_FALSE(has(square(4096), "wgmma_split_k/192x152"));
 }
 
 TEST_F(GemmSelect, a_long_k_is_shared_by_all_multiprocessors) {

@@ -43,14 +43,14 @@ __device__ __forceinline__ void load_deep(unsigned char (&to)[kHalves][extent * 
   }
 }
 
-/// For which part of an operand to ask the L2 to evict it first. One that several blocks read stays, and one that half
-/// of the L2 holds; of one that is read once, as much stays as fills a third of it, for the next call with the same
-/// operand (docs/findings/gemm.md, G18).
+/// For which part of an operand to ask the L2 to evict it first. One that several blocks read stays, and one that fills
+/// three quarters of the L2 at most; of one that is read once, as much stays as fills a third of it, for the next call
+/// with the same operand (docs/findings/gemm.md, G18).
 inline float part_to_evict_first(const Problem& problem, const MatrixLayout& operand, int tiles_that_read) {
   const auto cache = static_cast<double>(device_info(problem.device).l2_bytes);
   const double bytes = 2.0 * static_cast<double>(operand.rows) * static_cast<double>(operand.columns) *
                        static_cast<double>(operand.batch_stride != 0 ? problem.batch : 1);
-  if (tiles_that_read > 1 || bytes <= cache / 2) return 0.0F;
+  if (tiles_that_read > 1 || bytes <= 0.75 * cache) return 0.0F;
   return static_cast<float>(1 - cache / 3 / bytes);
 }
 __device__ __forceinline__ device::CacheHint hint_of(float evict_first) {

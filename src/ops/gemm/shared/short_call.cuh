@@ -43,9 +43,10 @@ class ClampedTile {
   static constexpr std::uint32_t kLinesAtOnce = threads / kChunks;
   static constexpr std::uint32_t kPanelLines = major == Major::k ? extent : kDepth;
   static constexpr std::uint32_t kPanels = extent * kRowBytes / kLine / kPanelLines;
-  static constexpr std::uint32_t kPointers = major == Major::k ? kPanelLines / kLinesAtOnce : kPanels;
+  static constexpr std::uint32_t kPointers =
+      major == Major::k ? (kPanelLines + kLinesAtOnce - 1) / kLinesAtOnce : kPanels;
   static_assert(kLinesAtOnce % 8 == 0, "a thread's lines have the same place in the swizzle");
-  static_assert(kPanelLines % kLinesAtOnce == 0);
+  static_assert(major == Major::k || kPanelLines % kLinesAtOnce == 0);
 
  public:
   /// Begins at row or column `mn` and at k. `stride`: bytes from line to line.
@@ -55,6 +56,7 @@ class ClampedTile {
       : stride_(stride), k_extent_(k_extent) {
     const std::uint32_t chunk = thread % kChunks;
     const std::uint32_t line = thread / kChunks;
+    last_ = kPanelLines - kPanelLines % kLinesAtOnce + line < kPanelLines;
     place_ = device::swizzled<kTileSwizzle<major, extent>>(line * kLine + chunk * 16);
     k_ = k + (major == Major::k ? chunk * 8 : line);
 #pragma unroll
@@ -68,6 +70,7 @@ class ClampedTile {
   __device__ __forceinline__ void fetch(unsigned char* tile, std::uint32_t k) const {
 #pragma unroll
     for (std::uint32_t line = 0; line < kPanelLines; line += kLinesAtOnce) {
+      if (line + kLinesAtOnce > kPanelLines && !last_) continue;
       const std::uint32_t own = k_ + k + (major == Major::k ? 0 : line);
       const std::uint32_t bytes = own < k_extent_ ? 16 : 0;
 #pragma unroll
@@ -83,6 +86,7 @@ class ClampedTile {
  private:
   const unsigned char* from_[kPointers];
   std::uint32_t stride_, k_extent_, k_, place_;
+  bool last_;  // this thread has a line of the last ones
 };
 
 /// A D in 16 bits whose lines are whole chunks: its rows, or its columns where D^T is computed.
@@ -93,7 +97,7 @@ struct Lines {
 };
 
 /// All of a warp's 16 x n accumulators from (row, column) on to rows of D. `pack` makes a word of two. Of 16 columns
-/// left over each of four threads writes a piece.
+/// left over each of four threads writes a piece; of 8 or 24 one or three do, twice.
 template <int n, class Pack>
 __device__ __forceinline__ void store_all_rows(const Lines& d, const Pack& pack, const float (&accumulators)[n / 2],
                                                int row, int column) {
@@ -109,7 +113,7 @@ __device__ __forceinline__ void store_all_rows(const Lines& d, const Pack& pack,
                                device::store_16(to + half * 8 * d.stride + 64 * group, words);
                            });
   }
-  if constexpr (kWhole < n) {
+  if constexpr (n % 32 == 16) {
     const float* const from = accumulators + kWhole / 2;
     std::uint32_t word[4];
 #pragma unroll
@@ -119,6 +123,22 @@ __device__ __forceinline__ void store_all_rows(const Lines& d, const Pack& pack,
     column += kWhole + in_four / 2 * 8;
     if (row < d.rows && column < d.columns)
       device::store_16(d.to + row * d.stride + 2 * column, make_uint4(word[0], word[1], word[2], word[3]));
+  } else if constexpr (kWhole < n) {
+    constexpr int kLeft = n % 32 / 8;
+    column += kWhole + 8 * in_four;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      std::uint32_t word[4] = {};
+#pragma unroll
+      for (int i = 0; i < kLeft; ++i) {
+        const float* const from = accumulators + kWhole / 2 + 4 * i + 2 * half;
+        word[i] = pack(from[0], from[1]);
+      }
+      exchange_in_four(word, in_four);
+      if (in_four < kLeft && row + 8 * half < d.rows && column < d.columns)
+        device::store_16(d.to + (row + 8 * half) * d.stride + 2 * column,
+                         make_uint4(word[0], word[1], word[2], word[3]));
+    }
   }
 }
 

@@ -38,9 +38,6 @@ struct StorePieces {
     return column * 2 * kStagedRows + ((half ^ (column / 4 & 1)) << 4);
   }
 };
-/// Pieces that a warp's own staging has room for.
-template <int n>
-inline constexpr int kStagedPieces = static_cast<int>(sizeof(WarpStaging)) / StorePieces<n>::bytes;
 
 /// The map of D for the pieces of a tile of n columns. D's rows, or the columns of a column-major D, are contiguous and
 /// start at multiples of 16 bytes.

@@ -1,6 +1,6 @@
 // Which tile of D a block computes. Blocks that run at the same time work on a nearly square part of D, so that they
-// share rows of A and columns of B in the L2: groups of up to 16 tile rows are walked column by column. The grid has
-// the shape of the walk, so that a block finds its tile without a division (tile_position.cuh).
+// share rows of A and columns of B in the L2: groups of up to 16 tile rows, or all of them, are walked column by
+// column. The grid has the shape of the walk, so that a block finds its tile without a division (tile_position.cuh).
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,10 @@ inline constexpr int kMostGridRows = 65535;  // CUDA's limit of gridDim.y and gr
 
 struct TileOrder {
   int tile_rows = 0;     // tiles along M
-  int group_shift = 0;   // log2 of the tile rows in a group
+  int group_shift = 0;   // log2 of the tile rows in a group, of which the last may have fewer; or kAllRows
   int tile_columns = 0;  // tiles along N
+
+  static constexpr int kAllRows = -1;
 
   TileOrder() = default;
   TileOrder(const Problem& row_major, int rows, int columns)
@@ -30,9 +32,11 @@ struct TileOrder {
   /// Whether the walk fits in a grid.
   bool fits() const { return (std::int64_t{tile_columns} << group_shift) <= INT32_MAX; }
   Extent grid(std::int64_t batch) const {
+    const auto batches = static_cast<unsigned>(std::min<std::int64_t>(batch, kMostGridRows));
+    if (group_shift == kAllRows)
+      return {static_cast<unsigned>(tile_rows), static_cast<unsigned>(tile_columns), batches};
     return {static_cast<unsigned>(tile_columns) << group_shift,
-            static_cast<unsigned>((tile_rows + (1 << group_shift) - 1) >> group_shift),
-            static_cast<unsigned>(std::min<std::int64_t>(batch, kMostGridRows))};
+            static_cast<unsigned>((tile_rows + (1 << group_shift) - 1) >> group_shift), batches};
   }
 };
 

@@ -10,8 +10,11 @@ struct TilePosition {
   int column;
   /// x: the block's place along the grid's x, where that is not one block per tile.
   __device__ __forceinline__ TilePosition(const TileOrder& order, unsigned x)
-      : row(static_cast<int>((blockIdx.y << order.group_shift) + (x & ((1u << order.group_shift) - 1)))),
-        column(static_cast<int>(x >> order.group_shift)) {}
+      : row(static_cast<int>(x)), column(static_cast<int>(blockIdx.y)) {
+    if (order.group_shift == TileOrder::kAllRows) return;
+    row = static_cast<int>((blockIdx.y << order.group_shift) + (x & ((1u << order.group_shift) - 1)));
+    column = static_cast<int>(x >> order.group_shift);
+  }
   __device__ __forceinline__ explicit TilePosition(const TileOrder& order) : TilePosition(order, blockIdx.x) {}
   /// The last group may have fewer rows than the grid.
   __device__ __forceinline__ bool inside(const TileOrder& order) const { return row < order.tile_rows; }

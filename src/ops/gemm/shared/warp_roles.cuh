@@ -70,8 +70,8 @@ struct LoadBoxes {
 /// bits.
 inline int last_tile(std::int64_t of, int extent) { return static_cast<int>(std::max<std::int64_t>(of - extent, 0)); }
 
-/// For tiles of kSpecializedRows x n.
-template <int n>
+/// For tiles of rows x n.
+template <int rows, int n>
 SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& boxes) {
   const int device = call.problem.device.index;
   MappedOperand a = map_a(call, boxes.a_extent, boxes.a_depth);
@@ -89,7 +89,7 @@ SpecializedJob make_specialized_job(const RowMajorCall& call, const LoadBoxes& b
           .epilogue = call.epilogue(),
           .k_tiles = call.k_tiles(),
           .left_out = left_out,
-          .last_row = inside ? last_tile(call.problem.m, kSpecializedRows) : INT32_MAX,
+          .last_row = inside ? last_tile(call.problem.m, rows) : INT32_MAX,
           .last_column = inside ? last_tile(call.problem.n, n) : INT32_MAX,
           .tensor_store = tensor_store,
           .order = columns ? StoreOrder::columns : StoreOrder::rows};

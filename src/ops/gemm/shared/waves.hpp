@@ -32,18 +32,20 @@ inline bool is_one_wave(const Config& config, const Problem& problem, const Devi
 }
 
 /// The order of tiles. Where few waves run, neighbours take four rows and then the next column, so that they ask for
-/// the same lines (docs/findings/gemm.md, G28), or two where blocks without a tile would keep others waiting.
-inline TileOrder order_of_tiles(const Problem& problem, int rows, int columns) {
+/// the same lines (docs/findings/gemm.md, G28). In one wave no more blocks are launched than run at once: those without
+/// a tile would keep others waiting (gemm_models.md, L12).
+inline TileOrder order_of_tiles(const Problem& problem, const Config& config) {
   constexpr int kFewWaves = 4;
-  TileOrder order(problem, rows, columns);
-  const int at_once = device_info(problem.device).multiprocessors;
-  if (order.tiles() * problem.batch > kFewWaves * at_once) return order;
+  TileOrder order(problem, config.rows, config.columns);
+  const std::int64_t tiles = order.tiles() * problem.batch;
+  const std::int64_t at_once = blocks_at_once(config, device_info(problem.device)) / config.splits;  // tiles
+  if (tiles > kFewWaves * at_once) return order;
   order.group_shift = std::min(order.group_shift, 2);
-  if (order.tiles() * problem.batch > at_once) return order;
-  TileOrder smaller = order;
-  const auto blocks = [&] { return std::int64_t{smaller.grid(1).x} * smaller.grid(1).y * problem.batch; };
-  while (smaller.group_shift > 1 && blocks() > at_once) --smaller.group_shift;
-  return blocks() <= at_once ? smaller : order;
+  const auto launched = [&] { return std::int64_t{order.grid(1).x} * order.grid(1).y * problem.batch; };
+  if (tiles > at_once) return order;
+  while (order.group_shift > 1 && launched() > at_once) --order.group_shift;
+  if (launched() > at_once) order.group_shift = TileOrder::kAllRows;
+  return order;
 }
 
 }  // namespace tmaops::ops::gemm

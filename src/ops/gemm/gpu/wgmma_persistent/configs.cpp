@@ -27,9 +27,10 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool fused, bo
     if (columns == 256 || columns == 128) return true;
     return (columns > 160 ? plain : fused) && (columns == 192 || k_major);
   };
-  for (const int columns : {256, 128, 144, 160, 176, 192})
+  for (const int columns : {256, 128, 144, 160, 168, 176, 192})
     if (takes(columns))
-      made.push_back({.rows = 128, .columns = columns, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
+      made.push_back(
+          {.rows = columns == 168 ? 256 : 128, .columns = columns, .swapped = swapped, .cuts = columns == 192 ? 3 : 1});
 }
 
 }  // namespace

@@ -24,37 +24,45 @@ struct Job {
   tma::TensorMap map_piece{};  // of B, where tiles may be cut
 };
 
-/// Whether each warpgroup has a tile of its own, of 128 rows; else they cooperate, with 64 rows each of one tile.
+/// Whether each warpgroup has a tile of its own, of 128 rows; else they cooperate, with half of the rows of one tile.
 template <int n>
-inline constexpr bool kPingPong = n < 256;
+inline constexpr bool kPingPong = kRows<n> == kSpecializedRows && n < 256;
+/// A warpgroup's products of 64 rows.
+template <int n>
+inline constexpr int kProducts = kPingPong<n> ? 2 : kRows<n> / (64 * kConsumers);
 /// Warps that read a stage of one block.
 template <int n>
 inline constexpr int kReaders = kPingPong<n> ? kConsumerWarps / kConsumers : kConsumerWarps;
 
+/// Where a warp lays what it stores next of D.
+template <int n>
+struct alignas(1024) Staging {
+  unsigned char bytes[std::max(static_cast<int>(sizeof(WarpStaging)), StorePieces<n>::bytes)];
+};
+
 template <int n>
 struct Storage {
   struct Stage {
-    unsigned char a[kSpecializedRows * kRowBytes];
+    unsigned char a[kRows<n> * kRowBytes];
     unsigned char b[n * kRowBytes];
   };
   static constexpr int stages = std::min(6, (192 << 10) / static_cast<int>(sizeof(Stage)));
   alignas(1024) Stage stage[stages];
-  WarpStaging staging[kConsumerWarps];
+  Staging<n> staging[kConsumerWarps];
   device::Ring<stages> ring;
   device::Barrier turn[kConsumers];  // the tensor cores are this warpgroup's
 };
 
 /// 144 accumulators a thread and more leave no registers for the epilogue through shared memory, 176 for none at all.
 template <int n>
-inline constexpr bool kAnyEpilogue = n == 128 || !kPingPong<n>;
+inline constexpr bool kAnyEpilogue = n == 128 || n == 256;
 template <int n>
-inline constexpr bool kPlainOnly = n > 160 && kPingPong<n>;
+inline constexpr bool kPlainOnly = n > 160 && kProducts<n> == 2;
 
 /// A warpgroup's accumulators: of 64 rows each.
 template <int n>
 struct Accumulators {
-  static constexpr int parts = kPingPong<n> ? 2 : 1;
-  float part[parts][n / 2];
+  float part[kProducts<n>][n / 2];
 };
 
 /// The first `columns` of a warpgroup's accumulators in each row.
@@ -87,9 +95,9 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
     });
     const int current = consumer.acquire();
     __syncwarp();
-    const unsigned char* const a = shared.stage[current].a + (kPingPong<n> ? 0 : group * kPanelBytes);
+    const unsigned char* const a = shared.stage[current].a + (kPingPong<n> ? 0 : group * kProducts<n> * kPanelBytes);
     const TileOperand<a_major, 64> first(a);
-    const TileOperand<a_major, 64> second(a + (Accumulators<n>::parts - 1) * kPanelBytes);
+    const TileOperand<a_major, 64> second(a + (kProducts<n> - 1) * kPanelBytes);
     const TileOperand<b_major, columns> right(shared.stage[current].b);
     using Product = device::Wgmma<T, columns>;
     const device::UnwrittenReads behind(job.left_out > 0);  // B's last column
@@ -99,7 +107,7 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
       const bool accumulate = k_tile > 0 || i > 0;
       Product::template multiply<a_major, b_major>(first_accumulators<columns>(accumulators.part[0]), first.at(i),
                                                    right.at(i), accumulate);
-      if constexpr (kPingPong<n>)
+      if constexpr (kProducts<n> == 2)
         Product::template multiply<a_major, b_major>(first_accumulators<columns>(accumulators.part[1]), second.at(i),
                                                      right.at(i), accumulate);
     }
@@ -118,15 +126,12 @@ __device__ __forceinline__ void multiply_tile(Accumulators<n>& accumulators, Sto
 /// A warp's 16 rows of each 64 from (row, column), to D.
 template <class T, int n, int columns>
 __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Parts& kept,
-                                            FragmentBias<T, n, Accumulators<n>::parts>& bias,
-                                            Accumulators<n>& accumulators, WarpStaging& staging, int row, int column,
-                                            int batch) {
-  constexpr int kBuffers = kStagedPieces<n>;
-  const auto buffer = [&](int piece) {
-    return reinterpret_cast<unsigned char*>(&staging) + piece % kBuffers * StorePieces<n>::bytes;
-  };
+                                            FragmentBias<T, n, kProducts<n>>& bias, Accumulators<n>& accumulators,
+                                            Staging<n>& staging, int row, int column, int batch) {
+  constexpr int kBuffers = static_cast<int>(sizeof(Staging<n>)) / StorePieces<n>::bytes;
+  const auto buffer = [&](int piece) { return staging.bytes + piece % kBuffers * StorePieces<n>::bytes; };
 #pragma unroll
-  for (int half = 0; half < Accumulators<n>::parts; ++half) {
+  for (int half = 0; half < kProducts<n>; ++half) {
     auto& part = first_accumulators<columns>(accumulators.part[half]);
     const int at = row + 64 * half;
     if constexpr (kTakesParts<n>)
@@ -136,7 +141,8 @@ __device__ __forceinline__ void finish_tile(const SpecializedJob& job, const Par
       }
     if constexpr (kAnyEpilogue<n>)
       if (!job.tensor_store) {
-        write_tile<n>(job.epilogue, accumulators.part[half], staging, at, column, batch);
+        write_tile<n>(job.epilogue, accumulators.part[half], reinterpret_cast<WarpStaging&>(staging), at, column,
+                      batch);
         continue;
       }
     if constexpr (!kPlainOnly<n>)
@@ -178,10 +184,10 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
         for (int k_tile = 0; k_tile < parts.k_tiles; ++k_tile) {
           const int stage = producer.acquire();
           const int k = place.batch * job.part_of_k + k_tile * kDepth;
-          producer.expect(stage, place.piece ? (kSpecializedRows + kPieceColumns) * kRowBytes
-                                             : (kSpecializedRows + n) * kRowBytes - parts.left_out);
-          load_tile<a_major, kSpecializedRows>(shared.stage[stage].a, parts.map_a, parts.a, place.row, k, place.batch,
-                                               producer.full(stage));
+          producer.expect(stage, place.piece ? (kRows<n> + kPieceColumns) * kRowBytes
+                                             : (kRows<n> + n) * kRowBytes - parts.left_out);
+          load_tile<a_major, kRows<n>>(shared.stage[stage].a, parts.map_a, parts.a, place.row, k, place.batch,
+                                       producer.full(stage));
           with_columns<n>(place.piece, [&]<int columns>() {
             load_tile<b_major, columns>(shared.stage[stage].b, columns == n ? parts.map_b : job.map_piece, parts.b,
                                         place.column, k, place.batch, producer.full(stage));
@@ -197,7 +203,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     device::Consumer<kStages> consumer(shared.ring);
     constexpr int kTilesAtOnce = kPingPong<n> ? kConsumers : 1;
     const int own = kPingPong<n> ? group : 0;  // of these
-    const int first_row = (group - own) * 64 + warp % 4 * kStagedRows;
+    const int first_row = (group - own) * kRows<n> / kConsumers + warp % 4 * kStagedRows;
     if (own == 1) consumer.skip(parts.k_tiles);
     std::uint32_t turn_parity = 0;
     bool waits = own == 1;  // the very first turn is warpgroup 0's
@@ -206,7 +212,7 @@ __global__ void __launch_bounds__(kSpecializedThreads, 1) kernel(const __grid_co
     for (int tile = first + own * step; tile < job.walk.steps; tile += kTilesAtOnce * step) {
       const TilePlace place = place_of<n>(job.walk, parts, tile);
       const int row = place.row + first_row;
-      FragmentBias<T, n, Accumulators<n>::parts> bias(parts.epilogue, row, place.column);
+      FragmentBias<T, n, kProducts<n>> bias(parts.epilogue, row, place.column);
       if (waits) {
         device::wait(shared.turn[group], turn_parity, {"the other warpgroup's products", group});
         turn_parity ^= 1;
@@ -230,6 +236,7 @@ void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
     if constexpr (b == Major::k) {
       if (columns == 144) return fn.template operator()<T, 144, a, b>();
       if (columns == 160) return fn.template operator()<T, 160, a, b>();
+      if (columns == 168) return fn.template operator()<T, 168, a, b>();
       if (columns == 176) return fn.template operator()<T, 176, a, b>();
     }
     if (columns == 192) return fn.template operator()<T, 192, a, b>();
@@ -250,7 +257,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
   }
   Work work(kSite, given.device, arguments.workspace);
   with_kernel(call, config.columns, [&]<class T, int n, Major a, Major b>() {
-    Job job{.parts = make_specialized_job<n>(call, {.b_extent = n}), .walk = walk_of(call.problem, n)};
+    Job job{.parts = make_specialized_job<kRows<n>, n>(call, {.a_extent = kRows<n>, .b_extent = n}),
+            .walk = walk_of(call.problem, kRows<n>, n)};
     const int at_once = device_info(given.device).multiprocessors;  // blocks
     if constexpr (kMayCut<n>) {
       cut_last_wave(job.walk, at_once, n / kPieceColumns);

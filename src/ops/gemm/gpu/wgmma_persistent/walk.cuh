@@ -8,6 +8,10 @@
 
 namespace tmaops::ops::gemm::wgmma_persistent {
 
+/// Of a tile of n columns.
+template <int n>
+inline constexpr int kRows = n == 168 ? 256 : kSpecializedRows;
+
 /// Tiles of the last wave may be cut into pieces of 64 columns, so that few of them keep more multiprocessors busy, for
 /// a shorter time.
 inline constexpr int kPieceColumns = 64;
@@ -85,7 +89,7 @@ __device__ __forceinline__ TilePlace place_of(const Walk& walk, const Specialize
     step = walk.whole + number / kPieces;
   }
   walk.locate(step, place.row, place.column, place.batch);
-  place.row = min(place.row * kSpecializedRows, job.last_row);
+  place.row = min(place.row * kRows<n>, job.last_row);
   place.column = min(place.column * n, job.last_column) + part * kPieceColumns;
   return place;
 }
@@ -103,15 +107,15 @@ __device__ __forceinline__ void with_columns(bool piece, const Fn& fn) {
 constexpr std::int64_t kGroupBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kFewestGroupRows = 2048;
 
-inline Walk walk_of(const Problem& row_major, int columns) {
+inline Walk walk_of(const Problem& row_major, int rows, int columns) {
   const std::int64_t row_bytes = 2 * std::max<std::int64_t>(row_major.k, 1);
   const std::int64_t group_rows = std::max(kFewestGroupRows, kGroupBytes / row_bytes);
   Walk walk;
-  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, kSpecializedRows));
+  walk.row_tiles = static_cast<int>(ceil_div(row_major.m, rows));
   walk.column_tiles = static_cast<int>(ceil_div(row_major.n, columns));
   walk.strips = walk.column_tiles > kSharing;
   const std::int64_t few_columns = std::max<std::int64_t>(kStripRows, ceil_div(kSharing, walk.column_tiles));
-  const std::int64_t group = walk.strips ? group_rows / kSpecializedRows : few_columns;
+  const std::int64_t group = walk.strips ? group_rows / rows : few_columns;
   walk.group = static_cast<int>(std::clamp<std::int64_t>(group, 1, walk.row_tiles));
   const std::int64_t in_batch = std::int64_t{walk.row_tiles} * walk.column_tiles;
   walk.whole = walk.steps = static_cast<int>(std::min<std::int64_t>(in_batch * row_major.batch, INT32_MAX));

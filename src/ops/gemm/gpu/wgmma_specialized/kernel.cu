@@ -1,8 +1,7 @@
 // Version 3: roles. New against version 2: a producer warp that does nothing but fetch, so that fetching never waits
 // for a product; two consumer warpgroups, which get its registers (setmaxnreg) for 128 x 256 of D; a ring of 192 KiB.
 // TMA writes D from the stages that the last products have left, half of it while the other half is still multiplied.
-// One block per multiprocessor and tile, and plain products only; widths between 128 and 256 serve problems that they
-// fill in one wave.
+// One block per multiprocessor and tile, and plain products only.
 #include <algorithm>
 
 #include "ops/gemm/shared/warp_roles.cuh"
@@ -24,14 +23,14 @@ inline constexpr Halves kHalvesOf = a_major == Major::mn && b_major == Major::mn
 inline constexpr int kHalfDepth = kDepth / 2;
 inline constexpr int kHalfPanelBytes = kPanelBytes / 2;
 
-/// 168 to 204 KiB of stages.
+/// 192 KiB of stages.
 template <int n>
 struct Storage {
   struct Stage {
     unsigned char a[kSpecializedRows * kRowBytes];
     unsigned char b[n * kRowBytes];
   };
-  static constexpr int stages = std::min(6, (208 << 10) / static_cast<int>(sizeof(Stage)));
+  static constexpr int stages = std::min(6, (192 << 10) / static_cast<int>(sizeof(Stage)));
   alignas(1024) Stage stage[stages];
   device::Ring<stages> ring;
   device::Barrier first_half;  // of stage 0, the first time; the ring's has the second one
@@ -200,10 +199,6 @@ template <class Fn>
 void with_kernel(const RowMajorCall& call, int columns, const Fn& fn) {
   with_kernel_types(call, [&]<class T, Major a, Major b>() {
     if (columns == 256) return fn.template operator()<T, 256, a, b>();
-    if constexpr (b == Major::k) {
-      if (columns == 208) return fn.template operator()<T, 208, a, b>();
-      if (columns == 176) return fn.template operator()<T, 176, a, b>();
-    }
     fn.template operator()<T, 128, a, b>();
   });
 }
@@ -221,8 +216,8 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
                           .b_extent = n,
                           .b_depth = kBoxDepth,
                           .l2_promotion = tma::L2Promotion::b128};  // with b256 the next stage comes too
-    const Job job{.parts = make_specialized_job<n>(call, boxes),
-                  .order = order_of_tiles(call.problem, kSpecializedRows, n)};
+    const Job job{.parts = make_specialized_job<kSpecializedRows, n>(call, boxes),
+                  .order = order_of_tiles(call.problem, config)};
     const LaunchShape shape{.grid = job.order.grid(call.problem.batch),
                             .block = kSpecializedThreads,
                             .shared_bytes = sizeof(Storage<n>),

@@ -22,19 +22,20 @@ struct Tile {
   int rows, columns;
   int most_splits = 0;  // 0: none, and in whole chunks (has_whole_chunks) alone
 };
-constexpr Tile kTiles[] = {{64, 64, 4}, {64, 128, 4}, {128, 128, 1}};
+constexpr Tile kTiles[] = {{64, 64, 4}, {64, 128, 4}, {128, 128, 1}, {192, 96}};
 /// Where B runs along K, so many widths that some tile nearly fills one wave: one tile more would double the time.
-constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},      {64, 80},  {64, 96},  {64, 112}, {64, 144},
-                            {64, 160},   {64, 176},     {64, 208}, {64, 256}, {128, 80}, {128, 96, 4},
-                            {128, 144},  {128, 160, 1}, {192, 80}, {192, 144}};
-constexpr Tile kAlongN[] = {{64, 192}, {192, 96}};
+constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},      {64, 80},   {64, 96},   {64, 112}, {64, 144},
+                            {64, 160},   {64, 176},     {64, 208},  {64, 256},  {128, 80}, {128, 96, 4},
+                            {128, 144},  {128, 160, 1}, {192, 72},  {192, 80},  {192, 88}, {192, 104},
+                            {192, 128},  {192, 136},    {192, 144}, {192, 152}, {256, 80}};
+constexpr Tile kAlongN[] = {{64, 192}};
 
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped,
                bool whole_chunks) {
   const bool k_major = product.b.order != Order::row;
   const auto add = [&](const Tile& tile) {
-    for (const int splits : {1, 2, 3, 4, 6, 8}) {
+    for (const int splits : {1, 2, 4, 8}) {
       const Config config{.rows = tile.rows, .columns = tile.columns, .splits = splits, .swapped = swapped};
       const std::int64_t blocks = tile_count(config, product);
       const int at_once = device.multiprocessors * (tile.columns <= 32 ? 2 : 1);
@@ -42,7 +43,6 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       // Blocks that wait for others of their cluster should all run at once.
       if (!(splits == 1 ? few : blocks <= at_once && product.k >= kFewestEach * splits)) break;
       if (splits > std::max(tile.most_splits, 1)) break;
-      if (splits == 3 && tile.columns != 16) continue;  // never 3 % ahead of two or four
       if (splits == 2 && tile.columns == 64 && product.m % 64 == 0 && product.n % 64 == 0 && product.k >= 2048)
         continue;  // wgmma_deep_stages has this tile
       made.push_back(config);

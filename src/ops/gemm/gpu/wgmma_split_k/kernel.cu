@@ -1,6 +1,6 @@
 // Version 10: a tile per block, as much of it on its way at once as a multiprocessor holds, for products of few waves.
 // New against version 3: the consumers fetch the first 128 of k by cp.async (docs/findings/gemm.md, G6); tiles of 64 to
-// 192 rows and 16 to 256 columns, one of which fills the multiprocessors; a short form for plain products
+// 256 rows and 16 to 256 columns, one of which fills the multiprocessors; a short form for plain products
 // (gemm_models.md, L1); and split-K over a cluster of up to eight blocks. Each finishes some of the fragments of 8
 // columns: the others send it their sums, which it adds in the order of the blocks, so the bits are the same in every
 // run. Of an operand of few rows no more is loaded than there is.
@@ -182,10 +182,12 @@ __device__ __forceinline__ void store_columns(const Lines& d, const Pack& pack, 
 #pragma unroll
   for (int atom = 0; atom < n / 8; atom += 2) {
     if (atom + 2 <= first || atom >= end) continue;
-    const float* low = accumulators + 4 * atom;
-    const std::uint32_t words[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(low[4], low[5]),
-                                    pack(low[6], low[7])};
-    device::store_matrices_transposed(place(8 * (atom + lane / 16) + lane % 8, lane / 8 % 2), words);
+    const int next = atom + 1 < n / 8 ? 1 : 0;  // an odd last one is written twice alike
+    const float* const low = accumulators + 4 * atom;
+    const float* const high = low + 4 * next;
+    const std::uint32_t words[4] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]),
+                                    pack(high[2], high[3])};
+    device::store_matrices_transposed(place(8 * (atom + next * (lane / 16)) + lane % 8, lane / 8 % 2), words);
   }
   __syncwarp();
   const int half = lane % 2;
@@ -430,13 +432,14 @@ void with_kernel(const RowMajorCall& call, const Config& config, const Fn& fn) {
     if constexpr (b == Major::k) {
       of(Numbers<64>(), Numbers<16, 32, 48, 80, 96, 112, 144, 160, 176, 208, 256>());
       of(Numbers<128>(), Numbers<80, 96, 144, 160>());
-      of(Numbers<192>(), Numbers<80, 144>());
+      of(Numbers<192>(), Numbers<72, 80, 88, 104, 128, 136, 144, 152>());
+      of(Numbers<256>(), Numbers<80>());
     } else {
       of(Numbers<64>(), Numbers<192>());
-      of(Numbers<192>(), Numbers<96>());
     }
     of(Numbers<64>(), Numbers<64, 128>());
     of(Numbers<128>(), Numbers<128>());
+    of(Numbers<192>(), Numbers<96>());
   });
 }
 
@@ -454,7 +457,7 @@ Work plan(const Problem& given, const Arguments& arguments, const Config& config
     a.spec.l2_promotion = b.spec.l2_promotion = tma::L2Promotion::b128;
     const int left_out =
         (a_major == Major::k ? a.leave_out_behind(rows) : 0) + (b_major == Major::k ? b.leave_out_behind(n) : 0);
-    const TileOrder order = order_of_tiles(problem, rows, n);
+    const TileOrder order = order_of_tiles(problem, config);
     const int stages = call.k_tiles(Of::halves * kDepth);
     const bool pairs = n <= 32 && tile_count(config, problem) > device_info(problem.device).multiprocessors;
     const int ring = Storage<rows, n>::ring_stages(config.splits, ceil_div(stages, config.splits), pairs ? 2 : 1);
