@@ -46,8 +46,9 @@ struct WgmmaShape;
 // predicate), scale A, scale B, and the majors.
 #define TMAOPS_WGMMA_SS(n, type, a, b, c, x, y)                                                                        \
   asm volatile("{\n .reg .pred p;\n setp.ne.b32 p, %" #c ", 0;\n wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type \
-               "." type " {" TMAOPS_LIST_##n "}, %" #a ", %" #b ", p, 1, 1, %" #x ", %" #y ";\n}"                      \
-               : TMAOPS_INOUT_##n                                                                                      \
+               "." type " {" TMAOPS_FOURS_##n(TMAOPS_FIRST_NAMES, TMAOPS_MORE_NAMES) "}, %" #a ", %" #b                \
+                                                                                     ", p, 1, 1, %" #x ", %" #y ";\n}" \
+               : TMAOPS_FOURS_##n(TMAOPS_FIRST_SUMS, TMAOPS_MORE_SUMS)                                                 \
                : "l"(left.bits), "l"(right.bits), "r"(accumulate), "n"(left_major), "n"(right_major)                   \
                : "memory")
 #define TMAOPS_WGMMA_SHAPE(n, a, b, c, x, y)                                                                          \

@@ -1,8 +1,23 @@
 // What it takes, and its tiles.
-#include "ops/gemm/shared/unrolled_problem.hpp"
+#include <algorithm>
+
+#include "ops/gemm/shared/supports.hpp"
 #include "ops/gemm/shared/waves.hpp"
 
 namespace tmaops::ops::gemm::wgmma_unrolled_k {
+namespace {
+
+/// Whether a plain product of that K is cut into whole tiles of 64 x columns, in fours of rows with K = 512, and its
+/// strides fit 32 bits. `problem` in the form in which D is row-major.
+bool cuts_whole(const Problem& problem, int columns, int k) {
+  const auto fits = [](const MatrixLayout& layout) {
+    return 2 * std::max(layout.rows, layout.columns) * layout.leading_dimension() <= INT32_MAX;
+  };
+  return has_whole_chunks(problem) && problem.k == k && problem.m % (k == 256 ? 64 : 256) == 0 &&
+         problem.n % columns == 0 && fits(problem.a) && fits(problem.b) && fits(problem.d);
+}
+
+}  // namespace
 
 std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   const Problem row_major = row_major_form(problem);
