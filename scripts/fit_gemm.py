@@ -187,7 +187,7 @@ def takes(tile: Tile, case: str) -> bool:
 
 
 CLEAR = 1.01  # times as long as the costs' choice takes a tile that the same costs may choose elsewhere
-NEAR = 1.025  # times as long as the fastest one a tile may take that needs no line of its own
+NEAR = 1.03  # times as long as the fastest one a tile may take that needs no line of its own
 Sample = tuple[
     float, float, float, float, bool, float, bool
 ]  # features(), measured time, whether it took at least that
