@@ -17,7 +17,7 @@ from tmaops.dataset.columns import compute_columns
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import RATES, Plan, rate_in
 from tmaops.dataset.options import Options
-from tmaops.dataset.rules import MASK, MOST_CHANNELS, Decided, Known, Rules, decide, find_time
+from tmaops.dataset.rules import MASK, MOST_CHANNELS, MOST_LETTERS, Decided, Known, Rules, decide, find_time
 from tmaops.dataset.tables import FIRST_ROWS
 
 SLAB_BYTES = 32 << 20  # of an array that are in memory at a time
@@ -43,8 +43,11 @@ def channels_of(array: Any) -> int | None:
 def known_of(path: str, array: Any, rows: int) -> Known:
     """What the first rows of an array say of it."""
     width = channels_of(array)
-    looked_at = width <= MOST_CHANNELS if width else array.dtype.kind in "iub" and len(array.shape) == 1
-    return Known(path, str(array.dtype), width, native(array[:rows]) if looked_at else None)
+    looked_at = width <= MOST_CHANNELS if width else array.dtype.kind in "iubSU" and len(array.shape) == 1
+    values = native(array[:rows]) if looked_at else None
+    if len(array.shape) == 1 and (array.dtype.metadata or {}).get("vlen") is str:  # of h5py
+        values = np.array([text[:MOST_LETTERS] for text in array.asstr()[:rows]], dtype=str)
+    return Known(path, str(array.dtype), width, values)
 
 
 def check_mask(path: str, decided: Decided) -> None:

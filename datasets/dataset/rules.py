@@ -22,6 +22,7 @@ OWN = ("final", "each")
 TAKEN = (*PICKED, *OWN, MASK)  # modes that take a row as it is
 EVENTS = ("event", "events")
 MOST_CHANNELS = 4096  # as the library has it: longer rows are images and scans
+MOST_LETTERS = 64  # of a text that is no time
 
 #: A column and the unit of its angles, as the library says them.
 ANGLE = re.compile(r"(?:angle: (.*?)|'(.*)' jumps by a turn.*?) in (rad|deg)\b")

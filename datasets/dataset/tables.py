@@ -18,7 +18,7 @@ from tmaops.dataset import clock
 from tmaops.dataset.errors import Refused
 from tmaops.dataset.formats import readable
 from tmaops.dataset.places import opened
-from tmaops.dataset.rules import MOST_CHANNELS, Known
+from tmaops.dataset.rules import MOST_CHANNELS, MOST_LETTERS, Known
 
 ROW_GROUP_BYTES = 32 << 20  # of Arrow data that are written together
 READ_BYTES = 1 << 20  # of a column that are read from the disk together
@@ -414,8 +414,8 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
         return column.cast(pa.timestamp(kind.unit)).to_numpy()
     if (pa.types.is_duration(kind) or pa.types.is_time(kind)) and reads_text(name):
         return clock.whole(column).view(f"M8[{kind.unit}]")
-    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and reads_text(name):
-        return np.array(column.to_pylist(), dtype=str)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return np.array([text[: None if reads_text(name) else MOST_LETTERS] for text in column.to_pylist()], dtype=str)
     return None
 
 

@@ -480,7 +480,7 @@ def resample_columns(
             no times (ValueErrors), E080 (a MemoryError).
     """
     options: dict[str, Any] = dict(locals())
-    del options["recording"], options["report"]
+    frame, _ = options.pop("recording"), options.pop("report")
     source = read(recording, time, group)
     options |= {"time": source.time, **targets_of(times, like)}
     try:
@@ -489,6 +489,15 @@ def resample_columns(
         if group is None and error.number in ("E030", "E032"):  # text may name the episodes, which the error then says
             _recording.resample(read(recording, time, with_text=True).given, **options)
         raise
+    if group is None and (library := _frame_library(recording)):
+        # The text of a frame is given as rows. The library looks at the first of it here, as if the times were 0, 1, 2, ...
+        looked = Columns(with_text=True)
+        for name in (each.name for each in source.given if each.type == b"rows" and each.name in frame):
+            getattr(looked, f"add_of_{library}")(name, frame[name].head(256))
+        if texts := [each for each in looked.given if each.type[1:2] == b"U"]:
+            times = _recording.column("timestamp", sys.modules["numpy"].arange(float(texts[0].shape[0])))
+            rules = _recording.Rules([times, *texts], time="timestamp", time_unit="s", strict=strict)
+            result.report["warnings"] += [note._asdict() for note in rules.warnings]
     made = write(recording, source, result)
     said = say(result, stacklevel=3) if report or result.warns or _log.isEnabledFor(logging.INFO) else None
     return (made, said) if report else made  # type: ignore[return-value]

@@ -271,7 +271,8 @@ class Result:
     @property
     def warns(self) -> bool:
         """Whether something looks wrong, without a reading of the report."""
-        return not library.tmaops_recording_result_report(self._owner.handle).endswith(_NO_WARNINGS)
+        read = self._report is not None and bool(self._report["warnings"])
+        return read or not library.tmaops_recording_result_report(self._owner.handle).endswith(_NO_WARNINGS)
 
     @property
     def report(self) -> dict[str, Any]:

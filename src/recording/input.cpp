@@ -60,11 +60,6 @@ std::int64_t sort_rows(Recording& recording) {
   return moved;
 }
 
-/// An element of text, whole numbers or booleans as text.
-std::string label_of(const Array& array, std::int64_t row) {
-  return array.type.kind == ElementKind::text ? element_text(array, row) : element_digits(array, row);
-}
-
 /// Makes an episode of the rows of each value of a column. Episodes have the order of their first rows.
 void group_rows(Recording& recording, const std::string& name) {
   const auto refuse = [&](const std::string& got, const std::string& needed) {
@@ -82,12 +77,10 @@ void group_rows(Recording& recording, const std::string& name) {
       (kind != ElementKind::text && kind != ElementKind::integer && kind != ElementKind::boolean))
     refuse(values.text(), "a column of text, whole numbers or booleans");
   column->group = true;
-  std::map<std::string, std::size_t> places;
   std::vector<std::vector<std::int64_t>> episodes;
-  for (std::int64_t row = 0; row < recording.rows(); ++row) {
-    const auto place = places.emplace(label_of(values, row), episodes.size()).first;
-    if (place->second == episodes.size()) episodes.emplace_back();
-    episodes[place->second].push_back(row);
+  for (std::int64_t row = 0; const std::size_t episode : number_values(values, recording.rows())) {
+    if (episode == episodes.size()) episodes.emplace_back();
+    episodes[episode].push_back(row++);
   }
   std::vector<std::int64_t> rows;
   recording.offsets = {0};
@@ -224,14 +217,9 @@ std::string group_hint(const Recording& recording, std::int64_t row) {
   for (const Column& column : recording.columns) {
     const ElementKind kind = column.data.type.kind;
     if (column.width() != 1 || (kind != ElementKind::text && kind != ElementKind::integer)) continue;
-    const std::string before = label_of(column.data, row - 1), now = label_of(column.data, row);
-    std::int64_t same[2] = {0, 0};
-    for (std::int64_t other = 0; other < recording.rows(); ++other) {
-      const std::string there = label_of(column.data, other);
-      same[0] += there == before;
-      same[1] += there == now;
-    }
-    if (before != now && same[0] > 1 && same[1] > 1)
+    const std::vector<std::size_t> values = number_values(column.data, recording.rows());
+    const auto at = values.begin() + row;
+    if (at[0] != at[-1] && std::ranges::count(values, at[0]) > 1 && std::ranges::count(values, at[-1]) > 1)
       return "If the rows of each value of '" + display_text(column.name) + "' belong together, pass --group '" +
              display_text(column.name) + "'.";
   }
@@ -239,6 +227,16 @@ std::string group_hint(const Recording& recording, std::int64_t row) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> number_values(const Array& array, std::int64_t rows) {
+  const bool text = array.type.kind == ElementKind::text;
+  std::map<std::string, std::size_t> places;
+  std::vector<std::size_t> numbers;
+  for (std::int64_t row = 0; row < rows; ++row)
+    numbers.push_back(
+        places.emplace(text ? element_text(array, row) : element_digits(array, row), places.size()).first->second);
+  return numbers;
+}
 
 void check_order(const Recording& recording, bool allow_duplicates) {
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)

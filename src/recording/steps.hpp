@@ -112,6 +112,9 @@ struct Input {
   bool has_mask = false;   // there is a column `valid`
 };
 
+/// Numbers the values of the first rows of an array that is no real one, in the order in which they come first.
+std::vector<std::size_t> number_values(const Array& array, std::int64_t rows);
+
 /// Throws Error usage for --columns, empty_trajectory.
 /// `roles` are those of the given columns where they are decided already.
 Input prepare(Recording& recording, const Options& options, const ColumnRoles* roles = nullptr);

@@ -34,6 +34,32 @@ std::int64_t episodes_inside(const Recording& recording, const Column& column) {
   return found;
 }
 
+/// Whether each row is of one of a few signals, which take turns: every second row or more has another value of the
+/// column, of text, or of whole numbers where rows of one value lie nearer to each other than neighbours do.
+bool names_signals(const Recording& recording, const Column& column) {
+  constexpr std::size_t kLookedAt = 256, kOfEach = 4, kFarther = 3;
+  const bool text = column.data.type.kind == ElementKind::text;
+  if (column.width() != 1 || !(text || column.data.type.kind == ElementKind::integer)) return false;
+  const auto signals = number_values(column.data, std::min<std::int64_t>(recording.rows(), kLookedAt));
+  const std::size_t count = std::ranges::max(signals) + 1;
+  std::size_t turns = 1;
+  for (std::size_t row = 1; row < signals.size(); ++row) turns += signals[row] != signals[row - 1];
+  if (count < 2 || kOfEach * count > signals.size() || 2 * turns < signals.size()) return false;
+  return text || std::ranges::any_of(recording.columns, [&](const Column& each) {
+           if (each.data.type.kind != ElementKind::real || each.width() < 1) return false;
+           std::vector<double> last(count, std::nan(""));
+           double before = 0, far = 0, near = 0;  // sums over rows whose signal was there before
+           for (std::size_t row = 0; row < signals.size(); ++row) {
+             const double now = element_f64(each.data, static_cast<std::int64_t>(row) * each.width());
+             if (!std::isfinite(now)) continue;
+             double& own = last[signals[row]];
+             if (own == own) near += std::abs(now - own), far += std::abs(now - before);
+             own = before = now;
+           }
+           return far > kFarther * near;
+         });
+}
+
 }  // namespace
 
 void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) {
@@ -53,6 +79,10 @@ void warn_of_recording(const Recording& recording, std::vector<Note>& warnings) 
     if (column.data.size() > 0 && 2 * column.missing > column.data.size())
       warnings.push_back({"mostly_missing", name + "is mostly missing: " + std::to_string(column.missing) + " of " +
                                                 std::to_string(column.data.size()) + " values"});
+    if (names_signals(recording, column))
+      warnings.push_back({"signals_take_turns",
+                          name + "tells which of several signals a row is of, and they take turns: values of one are "
+                                 "interpolated into those of another (--group COLUMN parts them)"});
     if (const std::int64_t inside = episodes_inside(recording, column); inside > 0)
       warnings.push_back({"several_episodes",
                           display_text(column.name) + " tells of " + std::to_string(inside + 1) +

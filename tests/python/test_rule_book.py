@@ -577,6 +577,22 @@ def test_flags_that_end_episodes_inside_what_is_taken_for_one_are_said(door, tmp
 
 
 @pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "polars", "npz", "text", "parquet", "hdf5"])
+def test_signals_that_take_turns_in_one_column_are_said(door, tmp_path):
+    turns = np.arange(ROWS) % 3
+    bus = {"timestamp": TIMES, "signal": np.array(["rpm", "speed", "torque"])[turns], "value": wave(1) + 100 * turns}
+    by_number = {"timestamp": TIMES, "node": turns + 0x200, "value": bus["value"]}
+    steady = {"timestamp": TIMES, "place": np.array(["hall", "yard"])[np.arange(ROWS) * 2 // ROWS], "value": wave(1)}
+    steady["level"] = np.round(8 * wave(2)).astype("i4") % 4  # whole numbers that name nothing
+    for columns, said_of in ((bus, ["signal"]), (by_number, ["node"]), (steady, [])):
+        folder = tmp_path / "".join(columns)
+        folder.mkdir()
+        _, said = through(door, dict(sorted(columns.items())) if door == "hdf5" else columns, folder, hz=7)
+        texts = [note["text"] for note in said["warnings"] if note["id"] == "signals_take_turns"]
+        assert [text.split("'")[1] for text in texts] == said_of
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
 @pytest.mark.parametrize("door", ["dictionary", "text", "parquet"])
 def test_quaternions_in_camel_case_and_behind_a_unit_are_found(door, tmp_path):
     columns = {"timestamp": TIMES, "speed(m/s)": wave(1)}
