@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/fail.hpp"
+#include "core/spelling.hpp"
 
 namespace tmaops::probe {
 namespace {
@@ -26,12 +27,8 @@ constexpr std::string_view kWatchdog = "tmaops: wait for ";
 
 /// The rest of the first line that starts with `beginning`; empty when there is none.
 std::string line_after(std::string_view text, std::string_view beginning) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    if (line.starts_with(beginning)) return std::string(line.substr(beginning.size()));
-    at = end + 1;
-  }
+  for (const std::string& line : split_list(text, '\n'))
+    if (line.starts_with(beginning)) return line.substr(beginning.size());
   return {};
 }
 
@@ -46,13 +43,8 @@ std::string quoted(std::string word) {
 std::span<const Fault> faults() { return kFaults; }
 
 bool is_expected(const Fault& fault, std::string_view outcome) {
-  std::string_view rest = fault.expected;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('|'), rest.size());
-    if (outcome.starts_with(rest.substr(0, end))) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
+  return std::ranges::any_of(split_list(fault.expected, '|'),
+                             [&](const std::string& one) { return outcome.starts_with(one); });
 }
 
 std::string outcome_of(std::string_view printed, int exit_code, bool timed_out) {

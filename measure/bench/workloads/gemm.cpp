@@ -48,12 +48,10 @@ void read_case(const Settings& problem, const Setting& setting, GemmConfig& conf
   if (config.mode != "RC" && config.mode != "CR" && config.mode != "RR" && config.mode != "CC")
     problem.fail(ErrorCode::unknown_case, setting, needed);
   std::vector<std::int64_t> extents;
-  for (std::size_t at = space + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find('x', at), text.size());
-    const auto extent = parse_integer(std::string_view(text).substr(at, end - at));
+  for (const std::string& part : split_list(std::string_view(text).substr(space + 1), 'x')) {
+    const auto extent = parse_integer(part);
     if (!extent || *extent < 0 || *extent > kLargest) problem.fail(ErrorCode::unknown_case, setting, needed);
     extents.push_back(*extent);
-    at = end + 1;
   }
   if (extents.size() != 1 && extents.size() != 3) problem.fail(ErrorCode::unknown_case, setting, needed);
   config.m = extents[0];
@@ -149,7 +147,10 @@ class GemmWorkload : public Workload {
   std::string tuning_key() const override { return product_name(config_); }
   std::vector<std::string> candidates() const override {
     if (info_.device.type != DeviceType::cuda) return {};
-    return ops::gemm::candidates(problem(), device_info(info_.device));
+    std::vector<std::string> names;
+    for (const auto& choice : ops::gemm::every_choice(problem(), device_info(info_.device)))
+      names.push_back(choice.name());
+    return names;
   }
   std::string selected() const override {
     std::string name(ops::gemm::select(problem(), device_info(info_.device)).variant->name);

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <regex>
 #include <sstream>
 
 #include "core/fail.hpp"
@@ -45,9 +45,8 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
     line.fail("'" + std::string(text) + "'", "- {gpu: ..., case: ..., dtype: ..., variant: ..., us: ...}");
   text = text.substr(3, text.size() - 4);
   std::array<std::string, kKeys.size()> values;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view pair = trimmed(text.substr(at, end - at));
+  for (const std::string& part : split_list(text, ',')) {
+    const std::string_view pair = trimmed(part);
     const std::size_t colon = pair.find(": ");
     const auto* const key = std::ranges::find(kKeys, pair.substr(0, std::min(colon, pair.size())));
     if (colon == std::string_view::npos || key == kKeys.end())
@@ -55,7 +54,6 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
     std::string& value = values[static_cast<std::size_t>(key - kKeys.begin())];
     if (!value.empty()) line.fail(std::string(*key) + " twice", "each key once");
     value = trimmed(pair.substr(colon + 2));
-    at = end + 1;
   }
   for (std::size_t i = 0; i < kKeys.size(); ++i)
     if (values[i].empty()) line.fail("no " + std::string(kKeys[i]), "a value for each key");
@@ -63,30 +61,13 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
 }
 
 /// Refuses what names no product ("RC 1024", "RC 64x4096x7168 batch=2") and no types ("f16", "f16->f32").
-void check_product(std::string_view product, std::string_view types, const Line& line) {
-  const std::size_t space = std::min(product.find(' '), product.size());
-  const std::string_view mode = product.substr(0, space);
-  std::string_view size = product.substr(std::min(space + 1, product.size()));
-  std::optional<std::int64_t> batch = 1;
-  if (const std::size_t at = size.find(" batch="); at != std::string_view::npos) {
-    batch = parse_integer(size.substr(at + 7));
-    size = size.substr(0, at);
-  }
-  std::vector<std::optional<std::int64_t>> extents;
-  for (std::size_t at = 0; at <= size.size();) {
-    const std::size_t end = std::min(size.find('x', at), size.size());
-    extents.push_back(parse_integer(size.substr(at, end - at)));
-    at = end + 1;
-  }
-  if (extents.size() == 1) extents.resize(3, extents[0]);
-  const bool known = batch && extents.size() == 3 && extents[0] && extents[1] && extents[2];
-  if (!parse_gemm_mode(mode) || !known)
-    line.fail("case '" + std::string(product) + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
-  const std::size_t arrow = types.find("->");
-  const auto in = parse_dtype(types.substr(0, arrow));
-  const auto out = arrow == std::string_view::npos ? in : parse_dtype(types.substr(arrow + 2));
-  if (!in || !out)
-    line.fail("dtype '" + std::string(types) + "'", "f16 or bf16, with -> and D's type where that differs");
+void check_product(const std::string& product, const std::string& types, const Line& line) {
+  static const std::regex products("(RC|CR|RR|CC) \\d+(x\\d+x\\d+)?( batch=\\d+)?");
+  static const std::regex known_types("(f16|bf16)(->(f16|bf16|f32))?");
+  if (!std::regex_match(product, products))
+    line.fail("case '" + product + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
+  if (!std::regex_match(types, known_types))
+    line.fail("dtype '" + types + "'", "f16 or bf16, with -> and D's type where that differs");
 }
 
 TunedChoice read_choice(std::string_view text, const Line& line) {
@@ -115,11 +96,9 @@ TuningTable TuningTable::parse(std::string_view text, const std::string& source)
   constexpr std::array<std::string_view, 2> kHeads = {"schema: 1", "choices:"};
   std::size_t head = 0;
   int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view content = trimmed(text.substr(at, end - at));
+  for (const std::string& each : split_list(text, '\n')) {
+    const std::string_view content = trimmed(each);
     const Line line{source, ++number};
-    at = end + 1;
     if (content.empty() || content.starts_with('#')) continue;
     if (head < kHeads.size()) {
       if (content != kHeads[head]) line.fail("'" + std::string(content) + "'", std::string(kHeads[head]));
@@ -212,12 +191,6 @@ std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
   auto table = missing ? nullptr : std::make_shared<const TuningTable>(TuningTable::read(path));
   tables.emplace(path, table);
   return by_source[source] = table;
-}
-
-std::vector<std::string> candidates(const Problem& problem, const DeviceInfo& device) {
-  std::vector<std::string> names;
-  for (const Choice& choice : every_choice(problem, device)) names.push_back(choice.name());
-  return names;
 }
 
 }  // namespace tmaops::ops::gemm

@@ -54,7 +54,4 @@ std::string tuning_path(const std::string& option);
 /// where it was named. Throws Error cannot_read and bad_tuning.
 std::shared_ptr<const TuningTable> tuning_table(const std::string& option);
 
-/// Every variant with a tile that takes the problem ("wgmma_split_k/64x32"): what --tune measures.
-std::vector<std::string> candidates(const Problem& problem, const DeviceInfo& device);
-
 }  // namespace tmaops::ops::gemm

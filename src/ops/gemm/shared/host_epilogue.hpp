@@ -1,8 +1,9 @@
-// What becomes of a tile of f32 accumulators, for the CPU variants.
+// What the CPU variants share: what becomes of a tile of f32 accumulators, and how many threads a call is worth.
 #pragma once
 
 #include <cstdint>
 
+#include "core/parallel.hpp"
 #include "ops/gemm/problem.hpp"
 
 namespace tmaops::ops::gemm {
@@ -13,5 +14,12 @@ namespace tmaops::ops::gemm {
 void store_tile(const Problem& problem, const Arguments& arguments, std::int64_t batch, std::int64_t row,
                 std::int64_t column, std::int64_t rows, std::int64_t columns, const float* accumulators,
                 std::int64_t pitch);
+
+/// Microseconds that one thread takes, about, for a multiplication and an addition of f32.
+inline constexpr double kProduct = 0.04e-3;
+inline int call_threads(const Problem& problem) {
+  return threads_for(kProduct * static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
+                     static_cast<double>(problem.n) * static_cast<double>(problem.k));
+}
 
 }  // namespace tmaops::ops::gemm

@@ -8,7 +8,6 @@
 #include "core/clones.hpp"
 #include "core/convert_rows.hpp"
 #include "core/parallel.hpp"
-#include "ops/gemm/shared/call_threads.hpp"
 #include "ops/gemm/shared/host_epilogue.hpp"
 
 namespace tmaops::ops::gemm::blocked {

@@ -18,7 +18,6 @@
 #include "core/parallel.hpp"
 #include "ops/gemm/cpu/onednn/library.hpp"
 #include "ops/gemm/cpu/onednn/plain.hpp"
-#include "ops/gemm/shared/call_threads.hpp"
 #include "ops/gemm/shared/host_epilogue.hpp"
 
 namespace tmaops::ops::gemm::onednn {
