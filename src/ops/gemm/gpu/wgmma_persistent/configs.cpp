@@ -22,8 +22,8 @@ void add_tiles(std::vector<Config>& made, const Problem& product, bool fused, bo
   const bool plain = fused && is_plain_product(product);
   const bool k_major = product.b.order == Order::column;
   const auto takes = [&](int columns) {
-    // 256: both warpgroups share a tile. Other tiles wider than 128 leave few registers: up to 160 for an epilogue of
-    // fragments, above for none. Rows along N come in panels of 64.
+    // 256 columns, and 168 of 256 rows: both warpgroups share a tile. Others wider than 128 leave few registers: up to
+    // 160 for an epilogue of fragments, above for none. Rows along N come in panels of 64.
     if (columns == 256 || columns == 128) return true;
     return (columns > 160 ? plain : fused) && (columns == 192 || k_major);
   };
