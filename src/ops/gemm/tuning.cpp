@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <regex>
 #include <sstream>
 
 #include "core/fail.hpp"
@@ -62,11 +61,15 @@ std::array<std::string, kKeys.size()> read_values(std::string_view text, const L
 
 /// Refuses what names no product ("RC 1024", "RC 64x4096x7168 batch=2") and no types ("f16", "f16->f32").
 void check_product(const std::string& product, const std::string& types, const Line& line) {
-  static const std::regex products("(RC|CR|RR|CC) \\d+(x\\d+x\\d+)?( batch=\\d+)?");
-  static const std::regex known_types("(f16|bf16)(->(f16|bf16|f32))?");
-  if (!std::regex_match(product, products))
+  const auto number = [](const std::string& text) { return parse_integer(text).has_value(); };
+  const std::vector<std::string> parts = split_list(product, ' ');
+  const std::vector<std::string> extents = parts.size() < 2 ? parts : split_list(parts[1], 'x');
+  const bool batch = parts.size() < 3 || (parts[2].starts_with("batch=") && number(parts[2].substr(6)));
+  if (!parse_gemm_mode(parts[0]) || parts.size() > 3 || extents.size() == 2 || extents.size() > 3 ||
+      !std::ranges::all_of(extents, number) || !batch)
     line.fail("case '" + product + "'", "a mode and a size: 'RC 1024' or 'RC 64x4096x7168'");
-  if (!std::regex_match(types, known_types))
+  const std::size_t arrow = types.find("->");
+  if (!parse_dtype(types.substr(0, arrow)) || (arrow != std::string::npos && !parse_dtype(types.substr(arrow + 2))))
     line.fail("dtype '" + types + "'", "f16 or bf16, with -> and D's type where that differs");
 }
 
@@ -82,11 +85,6 @@ TunedChoice read_choice(std::string_view text, const Line& line) {
 std::string environment(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
-}
-
-/// Empty when nothing names a file.
-std::string named_path(const std::string& option) {
-  return option.empty() ? environment("TMAOPS_GEMM_TUNING") : option;
 }
 
 }  // namespace
@@ -162,7 +160,7 @@ std::string tuned_types(const Problem& row_major) {
 }
 
 std::string tuning_path(const std::string& option) {
-  const std::string named = named_path(option);
+  const std::string named = option.empty() ? environment("TMAOPS_GEMM_TUNING") : option;
   if (!named.empty()) return named == "off" ? "" : named;
   std::filesystem::path cache = environment("XDG_CACHE_HOME");
   if (!cache.is_absolute()) {  // the XDG rule: a relative one is not valid
@@ -178,7 +176,7 @@ std::shared_ptr<const TuningTable> tuning_table(const std::string& option) {
   static std::mutex mutex;
   static Tables tables;
   static Tables by_source;  // what tuning_path() makes a path of, which takes longer than the rest of a call
-  std::string source = named_path(option);
+  std::string source = option.empty() ? environment("TMAOPS_GEMM_TUNING") : option;
   const bool named = !source.empty();
   if (!named) source = "\n" + environment("XDG_CACHE_HOME") + "\n" + environment("HOME");
   const std::scoped_lock lock(mutex);
