@@ -226,9 +226,8 @@ class Part:
             made = clock.parts_like(self.targets, [told, told], own.unit)[own.names.index(path)]
         else:
             made = clock.times_like(self.targets, told, own.unit)
-        made = made.to_numpy(zero_copy_only=False).astype(
-            kind.kind if kind.kind in "SU" else kind
-        )  # texts may be longer
+        longest = kind.kind if kind.kind in "SU" else kind  # texts may become longer
+        made = made.to_numpy(zero_copy_only=False).astype(longest)
         return made.reshape(-1, *array.shape[1:])
 
     def said_of_times(self, path: str) -> dict[str, str]:

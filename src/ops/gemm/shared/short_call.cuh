@@ -96,8 +96,9 @@ struct Lines {
   int rows, columns;    // of the product that is computed
 };
 
-/// All of a warp's 16 x n accumulators from (row, column) on to rows of D. `pack` makes a word of two. Of 16 columns
-/// left over each of four threads writes a piece; of 8 or 24 one or three do, twice.
+/// All of a warp's 16 x n accumulators from (row, column) on to rows of D. `pack` makes a word of two. Behind the last
+/// 32 columns: where 16 are left, each of four threads writes one piece; where 8 or 24 are left, one or three of them
+/// write a piece of each half.
 template <int n, class Pack>
 __device__ __forceinline__ void store_all_rows(const Lines& d, const Pack& pack, const float (&accumulators)[n / 2],
                                                int row, int column) {
