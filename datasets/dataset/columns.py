@@ -29,7 +29,7 @@ def like(
         if pa.types.is_decimal(kind):
             return pa.array(np.round(numbers[:, 0], kind.scale), mask=missing, from_pandas=True).cast(kind)
         if numbers.dtype.kind == "f" and not pa.types.is_floating(kind):  # of whole numbers and flags with nulls
-            numbers = np.nan_to_num(numbers).astype(kind.to_pandas_dtype())
+            numbers = np.rint(np.nan_to_num(numbers)).astype(kind.to_pandas_dtype())
         return pa.array(numbers[:, 0], type=kind, mask=missing)
     size, *rest = shape or numbers.shape[1:]
     values = like(numbers.reshape(len(numbers) * size, -1), kind.value_type, None, tuple(rest))

@@ -25,7 +25,7 @@ from tmaops.dataset.options import Options
 from tmaops.dataset.parquet import Layout, ParquetTables, Resampler
 from tmaops.dataset.places import copy, opened, whole, write_whole
 from tmaops.dataset.rules import Decided, Part, Rule, Rules, decide
-from tmaops.dataset.tables import Runs, is_list, packed, parquet, unpacked, write_table
+from tmaops.dataset.tables import Runs, packed, parquet, unpacked, write_table
 
 #: Columns that LeRobot itself counts; everything else is data.
 COUNTED = ("timestamp", "frame_index", "episode_index", "index")
@@ -214,10 +214,10 @@ def read_info(source: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise Refused(str(path), str(error), "a readable JSON file") from error
     features = info.get("features") if isinstance(info, dict) else None
-    if not isinstance(features, dict) or not all(isinstance(f, dict) and "dtype" in f for f in features.values()):
-        raise Refused(str(path), "no 'features' with a dtype each", "the keys of LeRobot v3 or v2")
-    if "fps" not in info:
-        raise Refused(str(path), "no 'fps'", "the keys of LeRobot v3 or v2")
+    described = isinstance(features, dict) and all(isinstance(f, dict) and "dtype" in f for f in features.values())
+    if not described or "fps" not in info:
+        got = "no 'fps'" if described else "no 'features' with a dtype each"
+        raise Refused(str(path), got, "the keys of LeRobot v3 or v2")
     chunks = info.get("chunks_size", 1000)
     if not isinstance(chunks, int) or chunks < 1:
         raise Refused(f"{path}: chunks_size", repr(chunks), "the episodes of a folder, a whole number above 0")
@@ -376,16 +376,9 @@ def new_episodes(source: Path, out: Path, described: Described) -> None:
         table, at = table.filter(pa.array(kept)), at[kept]
         for place, field in enumerate(table.schema):
             if field.name in described:
-                table = table.set_column(place, field, _column(described[field.name][at], field.type))
+                values = described[field.name][at]
+                table = table.set_column(
+                    place, field, like(values.reshape(len(values), -1), field.type, None, values.shape[1:])
+                )
         with whole(out / str(path.relative_to(source))) as target:
             write_table(table, target, file.metadata)
-
-
-def _column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Numbers (N) or (N, channels) as a column. Statistics of integers and booleans are stored as such by LeRobot."""
-    inner = kind
-    while is_list(inner) or pa.types.is_fixed_size_list(inner):
-        inner = inner.value_type
-    if pa.types.is_integer(inner) or pa.types.is_boolean(inner):
-        values = np.rint(values).astype(inner.to_pandas_dtype())
-    return like(values.reshape(len(values), -1), kind, None, values.shape[1:])

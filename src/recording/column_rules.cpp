@@ -28,34 +28,28 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-/// A word for a quaternion or a position. `certain`: it has no other meaning, so the values need not be checked.
+/// A word for a quaternion or a position. `certain`: it has no other meaning, so the values need not be checked. In the
+/// lists those stand before the bar.
 struct Word {
-  std::string_view word;
-  bool certain;
+  std::string word;
+  bool certain = false;
 };
-constexpr std::array kQuaternionWords{Word{"quat", true},      Word{"quaternion", true}, Word{"quaternions", true},
-                                      Word{"quats", true},     Word{"q", false},         Word{"orientation", false},
-                                      Word{"rotation", false}, Word{"rot", false},       Word{"ori", false},
-                                      Word{"attitude", false}};
-constexpr std::array kPositionWords{Word{"position", true}, Word{"positions", true},   Word{"pos", true},
-                                    Word{"p", false},       Word{"translation", true}, Word{"trans", true},
-                                    Word{"t", false}};
+const std::string kQuaternionWords = " quat quaternion quaternions quats | q orientation rotation rot ori attitude ";
+const std::string kPositionWords = " position positions pos translation trans | p t ";
 constexpr std::size_t kLongestFrame = 3;  // "RS" in q_RS_w, "R" in p_RS_R_x
 
-template <std::size_t n>
-const Word* find_word(const std::array<Word, n>& known, std::string_view text) {
-  const auto found = std::ranges::find(known, text, &Word::word);
-  return found == known.end() ? nullptr : &*found;
+std::optional<Word> find_word(const std::string& known, const std::string& text) {
+  const std::size_t at = known.find(" " + text + " ");
+  return at == std::string::npos ? std::nullopt : std::optional(Word{text, at < known.find('|')});
 }
 
 /// The last known word, when only names of frames follow it.
-template <std::size_t n>
-const Word* find_word(const std::array<Word, n>& known, const std::vector<std::string>& words) {
+std::optional<Word> find_word(const std::string& known, const std::vector<std::string>& words) {
   for (std::size_t i = words.size(); i-- > 0;) {
-    if (const Word* word = find_word(known, words[i])) return word;
-    if (words[i].size() > kLongestFrame) return nullptr;
+    if (const auto word = find_word(known, words[i])) return word;
+    if (words[i].size() > kLongestFrame) return {};
   }
-  return nullptr;
+  return {};
 }
 
 /// "left_" of "left_q" for the word "q".
@@ -199,8 +193,8 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
   std::vector<NamedVector> found;
   for (const Family& family : families_of(view)) {
     const std::vector<std::string> words = words_of(family.stem);
-    const Word* word = find_word(kQuaternionWords, words);
-    if (word == nullptr) continue;
+    auto word = find_word(kQuaternionWords, words);
+    if (!word) continue;
     auto named = vector_of(family, "xyzw", view);
     const bool numbered = !named && family.channels.size() == 4;  // q_0 .. q_6 are joints
     if (numbered) named = vector_of(family, "0123", view);
@@ -219,10 +213,10 @@ std::vector<NamedVector> find_quaternions(const ColumnView& view) {
     const bool w_first = !words.empty() && words.back() == "wxyz";
     const bool order_named = w_first || (!words.empty() && words.back() == "xyzw");
     if (order_named) words.pop_back();
-    const Word* word = find_word(kQuaternionWords, words);
-    for (std::size_t i = 0; word == nullptr && i < words.size(); ++i)  // robot0_eef_quat_site
-      if (const Word* other = find_word(kQuaternionWords, words[i]); other != nullptr && other->certain) word = other;
-    if (word == nullptr) continue;
+    auto word = find_word(kQuaternionWords, words);
+    for (std::size_t i = 0; !word && i < words.size(); ++i)  // robot0_eef_quat_site
+      if (const auto other = find_word(kQuaternionWords, words[i]); other && other->certain) word = other;
+    if (!word) continue;
     for (NamedVector& vector : vectors_in(view, c, 4, found)) {
       if (!word->certain && !has_unit_norm(view, vector.components)) continue;
       vector.prefix = prefix_of(view.columns[c].name, word->word);
@@ -249,15 +243,15 @@ std::vector<NamedVector> find_positions(const ColumnView& view) {
       if (real) plain = std::move(named);
       continue;
     }
-    const Word* word = find_word(kPositionWords, words);
-    if (word == nullptr || !named) continue;
+    const auto word = find_word(kPositionWords, words);
+    if (!word || !named) continue;
     named->prefix = prefix_of(family.stem, word->word);
     found.push_back(std::move(*named));
   }
   for (std::size_t c = 0; c < view.columns.size(); ++c) {
     const std::vector<std::string> words = words_of(name_without_unit(view.columns[c].name));
-    const Word* word = words.empty() ? nullptr : find_word(kPositionWords, words.back());
-    if (word == nullptr || !word->certain || std::ranges::find(words, "joint") != words.end()) continue;
+    const auto word = words.empty() ? std::nullopt : find_word(kPositionWords, words.back());
+    if (!word || !word->certain || std::ranges::find(words, "joint") != words.end()) continue;
     for (NamedVector& vector : vectors_in(view, c, 3, found)) {
       vector.prefix = prefix_of(view.columns[c].name, word->word);
       found.push_back(std::move(vector));

@@ -61,6 +61,11 @@ std::pair<double, double> range_of(const Column& column, std::int64_t channel) {
   return {*std::ranges::min_element(least), *std::ranges::max_element(greatest)};
 }
 
+/// Whether a range lies in that of angles from `low` on.
+bool within(const std::pair<double, double>& range, double low, double turn) {
+  return range.first >= low - kRangeTolerance * turn && range.second <= low + (1 + kRangeTolerance) * turn;
+}
+
 std::string short_number(double value) {
   const double rounded = std::round(value * 1e3) / 1e3;
   return real_text(rounded == 0 ? 0 : rounded);
@@ -176,10 +181,7 @@ std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelRe
   const std::pair range = range_of(view.columns[channel.column], channel.channel);
   rule.least = range.first, rule.greatest = range.second;
   if (rule.least > rule.greatest) rule.least = rule.greatest = 0;
-  const auto within = [&](double low, double length) {
-    return rule.least >= low - kRangeTolerance * length && rule.greatest <= low + (1 + kRangeTolerance) * length;
-  };
-  const auto fits = [&](double length) { return within(-length / 2, length) || within(0, length); };
+  const auto fits = [&](double length) { return within(range, -length / 2, length) || within(range, 0, length); };
   const std::string name = lower_case(view.columns[channel.column].name);
   rule.turn = turn;
   if (turn == 0) {
@@ -192,7 +194,7 @@ std::optional<AngleRule> find_angle_rule(const ColumnView& view, const ChannelRe
   }
   if (rule.turn == 0) rule.turn = fits(kRadians) ? kRadians : fits(kDegrees) ? kDegrees : 0;
   if (rule.turn == 0) return {};
-  if (fits(rule.turn)) rule.low = within(-rule.turn / 2, rule.turn) && rule.least < 0 ? -rule.turn / 2 : 0;
+  if (fits(rule.turn)) rule.low = within(range, -rule.turn / 2, rule.turn) && rule.least < 0 ? -rule.turn / 2 : 0;
   for (std::size_t e = 0; e + 1 < offsets.size(); ++e)
     for (std::int64_t row = offsets[e] + 1; row < offsets[e + 1]; ++row)
       rule.jumps = rule.jumps || std::abs(view.value(channel, row) - view.value(channel, row - 1)) > rule.turn / 2;
@@ -207,10 +209,8 @@ double turn_by_value(const ColumnView& view, const ChannelReference& channel,
   const auto [least, greatest] = range_of(column, channel.channel);
   std::vector<double> values;
   for (const double turn : {2 * std::numbers::pi, 360.0}) {
-    const bool signed_range =
-        least >= -turn / 2 * (1 + kRangeTolerance) && greatest <= turn / 2 * (1 + kRangeTolerance);
-    const bool positive_range = least >= -kRangeTolerance * turn && greatest <= turn * (1 + kRangeTolerance);
-    if (greatest - least < kJump * turn || !(signed_range || positive_range)) continue;
+    const std::pair range{least, greatest};
+    if (greatest - least < kJump * turn || !(within(range, -turn / 2, turn) || within(range, 0, turn))) continue;
     if (values.empty()) {
       values.resize(static_cast<std::size_t>(rows));
       load_f64(column.data, channel.channel, width, rows, values.data(), 1);
@@ -241,17 +241,17 @@ std::vector<std::vector<ChannelReference>> find_pose_matrices(const ColumnView& 
     std::int64_t others = 0;
     bool turned = false;
     for (std::int64_t row = 0; row < rows && others <= most; ++row) {
-      double m[3][3];
-      for (std::size_t i = 0; i < 9; ++i) m[i / 3][i % 3] = view.value(channels[4 * (i / 3) + i % 3], row);
       bool good = true;
       for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = i; j < 3; ++j) {
-          const double product = m[i][0] * m[j][0] + m[i][1] * m[j][1] + m[i][2] * m[j][2];
+        for (std::size_t j = 0; j < 3; ++j) {
+          double product = 0;
+          for (std::size_t k = 0; k < 3; ++k)
+            product += view.value(channels[4 * i + k], row) * view.value(channels[4 * j + k], row);
           good = good && std::abs(product - (i == j ? 1 : 0)) <= kTolerance;
+          const ChannelReference& own = channels[4 * i + j];
+          turned = turned || std::abs(view.value(own, row) - view.value(own, 0)) > kNormTolerance;
         }
       others += !good;
-      for (std::size_t i = 0; i < 9; ++i)
-        turned = turned || std::abs(m[i / 3][i % 3] - view.value(channels[4 * (i / 3) + i % 3], 0)) > kNormTolerance;
     }
     return rows > 1 && turned && others <= most;
   };

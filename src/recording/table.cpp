@@ -246,39 +246,21 @@ void move_events(const Recording& recording, const ResampleTargets& targets, con
 
 namespace {
 
-/// Whole numbers from results of a mode over intervals, in a column's type. Sums carry the part of a number to the next
-/// target, so that their total stays whole.
-class WholeResults {
- public:
-  WholeResults(const Column& column, Interpolation mode) : column_(column), mode_(mode) {}
-
-  void store(double value, std::byte* to) {
-    if (std::isnan(value)) value = 0;
-    if (mode_ == Interpolation::sum) {
-      total_ += value;
-      value = std::round(total_) - stored_;
-      stored_ += value;
-    }
-    const ElementType& type = column_.data.type;
-    const auto bits = static_cast<int>(8 * type.bytes);
-    const bool is_signed = type.descr[1] == 'i';
-    const double most = type.kind == ElementKind::boolean ? 1 : std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
-    const double least = is_signed ? -std::ldexp(1, bits - 1) : 0;
-    if (!(value >= least && value <= most) || std::abs(value) > kExact)
-      fail(ErrorCode::bad_column_mode, "column '" + display_text(column_.name) + "'",
-           std::string(ops::resample::name_of(mode_)) + " that is " + real_text(value) + ", in the type " + type.descr,
-           "results that the type holds, below 2^53");
-    const auto whole = static_cast<std::int64_t>(value);
-    std::memcpy(to, &whole, type.bytes);
-  }
-
- private:
-  static constexpr double kExact = 0x1p53;  // up to which f64 has every whole number
-  const Column& column_;
-  Interpolation mode_;
-  double total_ = 0;
-  double stored_ = 0;
-};
+/// Writes the result of a mode over intervals in the type of a column of whole numbers.
+void store_whole(const Column& column, Interpolation mode, double value, std::byte* to) {
+  constexpr double kExact = 0x1p53;  // up to which f64 has every whole number
+  const ElementType& type = column.data.type;
+  const auto bits = static_cast<int>(8 * type.bytes);
+  const bool is_signed = type.descr[1] == 'i';
+  const double most = type.kind == ElementKind::boolean ? 1 : std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
+  const double least = is_signed ? -std::ldexp(1, bits - 1) : 0;
+  if (!(value >= least && value <= most) || std::abs(value) > kExact)
+    fail(ErrorCode::bad_column_mode, "column '" + display_text(column.name) + "'",
+         std::string(ops::resample::name_of(mode)) + " that is " + real_text(value) + ", in the type " + type.descr,
+         "results that the type holds, below 2^53");
+  const auto whole = static_cast<std::int64_t>(value);
+  std::memcpy(to, &whole, type.bytes);
+}
 
 }  // namespace
 
@@ -333,10 +315,16 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
       const ElementType& type = made[channel.column].type;
       const std::int64_t width = recording.columns[channel.column].width();
       for (std::size_t e = 0; type.kind != ElementKind::real && e + 1 < selection.offsets.size(); ++e) {
-        WholeResults results(recording.columns[channel.column], group.interpolation);
-        for (std::int64_t i = selection.offsets[e]; i < selection.offsets[e + 1]; ++i)
-          results.store(table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)],
-                        memory[channel.column] + static_cast<std::size_t>(i * width + channel.channel) * type.bytes);
+        double total = 0, stored = 0;  // sums carry the part of a number to the next target: their total stays whole
+        for (std::int64_t i = selection.offsets[e]; i < selection.offsets[e + 1]; ++i) {
+          double value = table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)];
+          if (std::isnan(value)) value = 0;
+          total += value;
+          if (group.interpolation == Interpolation::sum) value = std::round(total) - stored;
+          stored += value;
+          store_whole(recording.columns[channel.column], group.interpolation, value,
+                      memory[channel.column] + static_cast<std::size_t>(i * width + channel.channel) * type.bytes);
+        }
       }
       ++at;
     }
