@@ -74,16 +74,18 @@ void parse_times(Recording& recording, const Table& table, const ChosenTimes& ch
 // A comment that names the times is a header. One with as many words as there are columns, of which one stands twice,
 // is a sentence.
 void check_names(Table& table) {
-  std::set<std::string_view> seen;
-  for (const std::string& name : table.names)
-    if (!name.empty() && !seen.insert(name).second) {
-      if (table.names_in_comment && find_time_names(table.names).empty()) {
-        table.names_in_comment = false;
-        return table.names.clear();
-      }
-      fail(ErrorCode::bad_text, table.where, "two columns named '" + display_text(name) + "'",
-           "different names in the header");
+  std::set<std::string> seen;
+  for (std::string& name : table.names) {
+    const std::string given = name;
+    if (!name.empty()) name = unique_name(given, seen);
+    if (name == given) continue;
+    if (table.names_in_comment && find_time_names(table.names).empty()) {
+      table.names_in_comment = false;
+      return table.names.clear();
     }
+    table.warnings.push_back({"name_repeated", table.where + ": the name '" + display_text(given) +
+                                                   "' stands twice and became '" + display_text(name) + "'"});
+  }
 }
 
 // "#" and the blanks behind it.
