@@ -24,10 +24,10 @@ def unit_of(time: dict[str, Any], kind: pa.DataType) -> tuple[str | None, str]:
     """The unit of times, or of fractions beside seconds, and how it was found, by what the library says of them. None: the
     type has a unit. Of dates and times of day in text it is an example, which tells their form.
     """
+    if time["form"] == "iso8601":
+        return time["example"], f"{kind}; a day is added where a time of day passes midnight"
     if _has_unit(kind):
         return None, f"of the type {kind}"
-    if time["form"] == "iso8601":
-        return time["example"], "text; a day is added where a time of day passes midnight"
     said = {"name": "by its name", "dates": "since they are then dates between 1990 and 2100", "option": "asked for"}
     said |= {"step": "by the size of its steps", "only fit": "no larger one fits", "usual": "assumed"}
     said |= {"format": "which are added"}
@@ -50,8 +50,7 @@ def _has_unit(kind: pa.DataType) -> bool:
 
 
 def whole(column: pa.ChunkedArray) -> np.ndarray:
-    """Timestamps, durations and times of a day as int64 of their unit."""
-    column = column.cast(pa.int32()) if pa.types.is_time32(column.type) else column
+    """Timestamps and durations as int64 of their unit."""
     return column.cast(pa.int64()).to_numpy()
 
 
@@ -59,9 +58,13 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of times without a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def plain(column: pa.ChunkedArray, beside: bool = False) -> pa.ChunkedArray:
+    """A column of times without a dictionary; times of day as text. beside: dates, too, which may be timestamps."""
+    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if beside and pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp(column.type.unit)).cast(pa.date32())
+    kind = column.type
+    return column.cast(pa.string()) if pa.types.is_time(kind) or beside and pa.types.is_date(kind) else column
 
 
 def nanoseconds(column: pa.ChunkedArray | np.ndarray, unit: str | None, where: str) -> np.ndarray:
@@ -102,7 +105,8 @@ def _read(values: np.ndarray, unit: str | None, where: str) -> np.ndarray:
 def stored(columns: Sequence[pa.ChunkedArray | np.ndarray], unit: str | None, where: str) -> np.ndarray:
     """The timestamps of a column, or of two: whole seconds and fractions of this unit, or times of day and their dates."""
     if unit not in UNITS and columns[1:]:
-        time, date = (plain(pa.chunked_array([each]) if isinstance(each, np.ndarray) else each) for each in columns)
+        arrays = (pa.chunked_array([each]) if isinstance(each, np.ndarray) else each for each in columns)
+        time, date = (plain(each, beside=True) for each in arrays)
         return nanoseconds(pc.binary_join_element_wise(date, time, " "), unit, where)
     times = nanoseconds(columns[0], "s" if columns[1:] else unit, where)
     for column in columns[1:]:
@@ -117,7 +121,10 @@ def parts_like(targets: np.ndarray, kinds: Sequence[pa.DataType], unit: str) -> 
     """Targets (T, nanoseconds) as whole seconds and fractions of this unit, rounded once; or as times of day and dates."""
     if unit not in UNITS:
         parts = pc.split_pattern(times_like(targets, pa.string(), unit), " ")
-        return [pc.list_element(parts, 1 - i).cast(kind) for i, kind in enumerate(kinds)]
+        return [
+            times_like(targets, kind, unit) if pa.types.is_time(kind) else pc.list_element(parts, 1 - i).cast(kind)
+            for i, kind in enumerate(kinds)
+        ]
     seconds, beside = np.divmod((targets + NANOSECONDS[unit] // 2) // NANOSECONDS[unit] * NANOSECONDS[unit], 10**9)
     return [
         times_like(part, kind, "ns") for part, kind in zip((seconds, beside // NANOSECONDS[unit]), kinds, strict=True)
@@ -142,6 +149,7 @@ def times_like(targets: np.ndarray, kind: pa.DataType, unit: str | None) -> pa.A
     if pa.types.is_decimal(kind):
         return pa.array([round(Decimal(target) / NANOSECONDS[unit], kind.scale) for target in targets.tolist()], kind)
     scale = NANOSECONDS[kind.unit if _has_unit(kind) else unit or "ns"]
+    targets = targets % (86_400 * NANOSECONDS["s"]) if pa.types.is_time(kind) else targets
     made = pa.array(ticks := (targets + scale // 2) // scale, type=pa.int64())
     if ((np.diff(ticks) == 0) & (np.diff(targets) > 0)).any():
         raise Refused(

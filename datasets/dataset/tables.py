@@ -412,8 +412,10 @@ def _values(column: pa.ChunkedArray, name: str, width: int | None) -> np.ndarray
         return column.to_numpy()
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp(kind.unit)).to_numpy()
-    if (pa.types.is_duration(kind) or pa.types.is_time(kind)) and reads_text(name):
+    if pa.types.is_duration(kind) and reads_text(name):
         return clock.whole(column).view(f"M8[{kind.unit}]")
+    if (pa.types.is_time(kind) or pa.types.is_date(kind)) and reads_text(name):
+        column, kind = column.cast(pa.string()), pa.string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.array([text[: None if reads_text(name) else MOST_LETTERS] for text in column.to_pylist()], dtype=str)
     return None

@@ -6,6 +6,7 @@ Here columns of dictionaries and frames become arrays that the library takes, an
 from __future__ import annotations
 
 import datetime
+import decimal
 import functools
 import logging
 import sys
@@ -64,18 +65,21 @@ class Columns:
     number: a sample is taken as it is.
     """
 
-    def __init__(self, time: str | None = None, group: str | None = None, with_text: bool = False) -> None:
-        self.time, self.group, self.with_text = time, group, with_text
+    def __init__(self, time: str | None = None, group: str | None = None) -> None:
+        self.time, self.group = time, group
         self.given: list[_recording.Given] = []
         self.restore: list[Callable[[Any], Any]] = []
         self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
         self.structures: dict[str, tuple[str, ...]] = {}  # arrays whose fields are columns: "imu.x"
 
-    def reads(self, name: str, text: bool = False) -> bool:
-        return text and self.with_text or name in (self.time, self.group) or _recording.reads_text(name)
+    def reads(self, name: str) -> bool:
+        return name in (self.time, self.group) or _recording.reads_text(name)
 
-    def add_rows(self, name: str, count: int, take: Callable[[Any], Any], missing: int = 0) -> None:
-        self.given.append(_recording.rows(name, count, missing=missing))
+    def add_rows(self, name: str, take: Callable[[Any], Any], values: Any, missing: int, texts: Any = ()) -> None:
+        """texts: of the rows, each of which is then given as the first row that has its text."""
+        first: dict[Any, int] = {}
+        labels = [first.setdefault(text, row) for row, text in enumerate(texts)]
+        self.given.append(_recording.rows(name, len(values), missing=missing, labels=labels))
         self.restore.append(take)
 
     def add_array(
@@ -83,23 +87,6 @@ class Columns:
     ) -> None:
         self.given.append(_recording.column(name, values, kind=kind))
         self.restore.append(back)
-
-    def add_matrix(self, names: list[Any], values: Any) -> None:
-        """Columns of one type, which are the rows of a matrix."""
-        import numpy
-
-        kind, shape = _recording.type_of(values.dtype), values.shape[1:]
-        if kind is None:
-            for name, column in zip(names, values, strict=True):
-                self.add(str(name), column)
-            return
-        matrix = numpy.ascontiguousarray(values)
-        address = matrix.__array_interface__["data"][0]
-        self.given += [
-            _recording.Given(str(name), kind, row, shape, None, 0, address + i * matrix.strides[0])
-            for i, (name, row) in enumerate(zip(names, matrix, strict=True))
-        ]
-        self.restore += [_as_it_is] * len(names)
 
     def add_flags(self, name: str, objects: Callable[[], Any], back: Callable[[Any], Any] = _as_it_is) -> bool:
         """Flags by their name, None among them, as numbers that are NaN there: `any` says what is known."""
@@ -163,15 +150,18 @@ class Columns:
             if rows is not None and rows.dtype.kind in "mM":
                 return self.add(name, rows)
             if rows is not None:
-                return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: array.astype(object))
-            if self.reads(name, True) and all(isinstance(value, (str, datetime.datetime)) for value in values):
+                places = _places(values)
+                return self.add_array(name, rows, list if rows.ndim > 1 else lambda array: _objects(array, places))
+            text = all(isinstance(value, (str, datetime.date, datetime.time)) for value in values)
+            if text and self.reads(name):
                 kind = type(next(iter(values), ""))  # a pandas.Timestamp reads text; a datetime has no nanoseconds
-                read = str if kind is datetime.datetime else kind
+                read = _OF_TEXT.get(kind, kind)
                 return self.add_array(name, values.astype(str), lambda array: numpy.array([*map(read, array)], object))
             if self.add_flags(name, lambda: values):
                 return None
             missing = sum(value is None for value in values)
-            return self.add_rows(name, len(values), lambda rows: numpy.where(rows < 0, None, values[rows]), missing)
+            texts = values if text else ()
+            return self.add_rows(name, lambda rows: numpy.where(rows < 0, None, values[rows]), values, missing, texts)
         if values.dtype.names and values.ndim == 1:
             self.structures[name] = values.dtype.names
             for inner in values.dtype.names:
@@ -192,22 +182,26 @@ class Columns:
             return self.add_array(name, values.astype("M8[ns]"), back)
         if dtype == numpy.longdouble:
             return self.add_array(name, values.astype("f8"), lambda array: array.astype(dtype))
-        return self.add_rows(name, len(values), lambda rows: _taken(values, rows))
+        with_none = numpy.concatenate([values, numpy.zeros_like(values[:1])])  # row -1
+        return self.add_rows(name, lambda rows: with_none[rows], values, 0)
 
     def add_of_pandas(self, name: str, values: Any) -> None:
         import numpy
 
         pandas = sys.modules["pandas"]
         dtype = values.dtype
-        kind = getattr(dtype, "kind", "O")
+        kind, inner = getattr(dtype, "kind", "O"), getattr(dtype, "pyarrow_dtype", dtype)
         if isinstance(dtype, numpy.dtype):
             if kind == "f" and dtype.itemsize in (4, 8):
                 return self.add_array(name, values.to_numpy())
             array = values.to_numpy()
-            if kind != "O" or _stacked(array) is not None:
+            if kind != "O" or _stacked(array) is not None or self.reads(name) and type(array[:1].item()) in _OF_TEXT:
                 return self.add(name, array)
-        elif kind == "M":
-            inner = getattr(dtype, "pyarrow_dtype", dtype)
+        elif getattr(inner, "scale", 0):  # a decimal of Arrow
+            self.add(name, values.to_numpy(object, na_value=None))
+            objects = self.restore.pop()
+            return self.restore.append(lambda column: pandas.array(objects(column), dtype=dtype))
+        elif kind == "M" and hasattr(inner, "unit"):
 
             def back(column: Any) -> Any:
                 made = pandas.Series(pandas.DatetimeIndex(column).tz_localize("UTC" if inner.tz else None))
@@ -218,7 +212,7 @@ class Columns:
             return self.add_array(name, values.to_numpy(dtype=f"datetime64[{inner.unit}]"), back)
         elif self.reads(name) and kind == "m":
             return self.add(name, values.to_numpy(dtype="timedelta64[ns]"))
-        elif self.reads(name) and type(dtype).__name__ == "CategoricalDtype" and dtype.categories.dtype.kind in "iuf":
+        elif self.reads(name) and hasattr(dtype, "categories") and dtype.categories.dtype.kind in "iuf":
 
             def back(column: Any) -> Any:  # times between categories are none of them
                 return pandas.array(column, dtype if numpy.isin(column, dtype.categories).all() else column.dtype)
@@ -234,14 +228,16 @@ class Columns:
         if self.add_flags(name, objects, lambda made: pandas.array(made, dtype=dtype)):
             return None
         sums = kind in "iu" and _recording.mode_of(name) == "sum"
-        if not missing and (sums or self.reads(name, pandas.api.types.is_string_dtype(dtype))):
+        if not missing and (sums or self.reads(name)):
             numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
             whole = values.to_numpy(dtype=object).astype(numbers)
-            return self.add_array(name, whole, lambda column: pandas.array(column, dtype=dtype))
-        source = values.array
-        self.add_rows(
-            name, len(values), lambda rows: source.take(rows, allow_fill=bool((rows < 0).any())), missing=missing
-        )
+            return self.add_array(name, whole, lambda column: pandas.array(column.tolist(), dtype=dtype))
+        source, text = values.array, pandas.api.types.is_string_dtype(values) or hasattr(dtype, "categories")
+
+        def take(rows: Any) -> Any:
+            return source.take(rows, allow_fill=bool((rows < 0).any()))
+
+        self.add_rows(name, take, source, missing, values.tolist() if text else ())
 
     def add_of_polars(self, name: str, values: Any) -> None:
         polars = sys.modules["polars"]
@@ -266,27 +262,39 @@ class Columns:
         elif dtype.is_float() or rows is not None:
             array = values.to_numpy() if rows is None else rows
             self.add_array(name, array, lambda column: _polars_series(polars, column, dtype, nulls))
-        elif isinstance(dtype, polars.Datetime) and not nulls:
-            zone = dtype.time_zone
-
-            def back(column: Any) -> Any:
-                series = polars.Series(column)
-                return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
-
-            self.add_array(name, values.to_numpy(), back)
-        elif isinstance(dtype, polars.Duration) and not nulls:
+        elif isinstance(dtype, (polars.Datetime, polars.Duration)) and not nulls:
             self.add(name, values.to_numpy())
-        elif dtype == polars.String and self.reads(name, True) and not nulls:
+            if zone := getattr(dtype, "time_zone", None):
+                self.restore[-1] = lambda it: polars.Series(it).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+        elif dtype in (polars.String, polars.Date, polars.Time) and self.reads(name) and not nulls:
+            texts = values if dtype == polars.String else values.dt.to_string("iso")
             self.add_array(
-                name, values.to_numpy().astype(str), lambda column: polars.Series(column.tolist(), dtype=dtype)
+                name, texts.to_numpy().astype(str), lambda column: _polars_series(polars, column, dtype, False)
             )
         else:
+            texts = values.to_list() if dtype in (polars.String, polars.Categorical, polars.Enum) else ()
             self.add_rows(
-                name, len(values), lambda rows: values.gather(polars.Series(rows).replace(-1, None)), missing=missing
+                name, lambda rows: values.gather(polars.Series(rows).replace(-1, None)), values, missing, texts
             )
 
 
-_OF_OBJECTS = {float: "f8", datetime.datetime: "M8[us]", datetime.timedelta: "m8[us]"}
+_OF_OBJECTS = {float: "f8", decimal.Decimal: "f8", datetime.datetime: "M8[us]", datetime.timedelta: "m8[us]"}
+_OF_TEXT: dict[type, Callable[[str], Any]] = {
+    datetime.datetime: str,
+    datetime.date: datetime.date.fromisoformat,
+    datetime.time: lambda text: datetime.time.fromisoformat(text if len(text) < 10 else f"{text:0<15.15}"),
+}
+
+
+def _places(values: Any) -> int:
+    """The digits behind the point of decimals; 0 of other objects."""
+    return max((-int(v.as_tuple().exponent) for v in values if type(v) is decimal.Decimal and v.is_finite()), default=0)
+
+
+def _objects(array: Any, places: int) -> Any:
+    """Numbers as objects: floats, or decimals with so many digits behind the point."""
+    made = [round(decimal.Decimal(each), places) for each in array] if places else array
+    return sys.modules["numpy"].array(made, object)
 
 
 def _stacked(values: Any) -> Any:
@@ -296,7 +304,9 @@ def _stacked(values: Any) -> Any:
     if values.dtype.kind != "O":
         return values if values.ndim > 1 else None
     kinds = {type(value) for value in values} - {type(None)}
-    if len(kinds) == 1 and (kind := _OF_OBJECTS.get(kinds.pop())):
+    if len(kinds) == 1 and (kind := _OF_OBJECTS.get(next(iter(kinds)))):
+        if decimal.Decimal in kinds and _places(values) <= 0:
+            return None
         return None if any(getattr(value, "tzinfo", None) for value in values) else values.astype(kind)
     if not len(values) or not all(isinstance(row, (numpy.ndarray, list, tuple)) for row in values):
         return None
@@ -306,23 +316,18 @@ def _stacked(values: Any) -> Any:
     return numpy.stack(rows) if alike and rows[0].dtype.kind in "biuf" else None
 
 
-def _taken(values: Any, rows: Any) -> Any:
-    """The rows of an array of any type, with zeros where there is none."""
-    taken = values[rows]
-    taken[rows < 0] = 0
-    return taken
-
-
 def _polars_series(polars: Any, column: Any, dtype: Any, nulls: bool) -> Any:
-    series = polars.Series(column)
+    series = polars.Series(column.tolist() if column.dtype.kind == "U" else column)
+    if dtype in (polars.Date, polars.Time):
+        return series.str.to_date() if dtype == polars.Date else series.str.to_time()
     return (series.fill_nan(None) if nulls else series).cast(dtype)
 
 
-def read(recording: Any, time: str | None = None, group: str | None = None, with_text: bool = False) -> Columns:
-    """The columns of a dictionary or a frame. with_text: the library looks at all text."""
+def read(recording: Any, time: str | None = None, group: str | None = None) -> Columns:
+    """The columns of a dictionary or a frame."""
     import numpy
 
-    columns, library = Columns(time, group, with_text), _frame_library(recording)
+    columns, library = Columns(time, group), _frame_library(recording)
     if library == "pandas":
         if recording.index.nlevels > 1:
             needed = "columns: recording.reset_index() makes them, and group= names that of the episodes"
@@ -332,7 +337,8 @@ def read(recording: Any, time: str | None = None, group: str | None = None, with
             columns.add_of_pandas(str(recording.index.name or "timestamp"), recording.index)
         dtypes = set(recording.dtypes.to_numpy())
         if len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), numpy.dtype) and dtype.kind == "f":
-            columns.add_matrix(recording.columns.tolist(), recording.to_numpy().T)
+            for name, row in zip(recording.columns, numpy.ascontiguousarray(recording.to_numpy().T), strict=True):
+                columns.add(str(name), row)
         else:
             for name, values in recording.items():
                 columns.add_of_pandas(str(name), values)
@@ -407,7 +413,7 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     if library == "polars":
         polars = sys.modules["polars"]
         return polars.DataFrame([polars.Series(name, values) for name, values in restored.items()])
-    for name, fields in columns.structures.items():
+    for name, fields in reversed(columns.structures.items()):  # those inside others first
         own = {inner: restored.pop(f"{name}.{inner}") for inner in fields if f"{name}.{inner}" in restored}
         kinds = [(inner, values.dtype, values.shape[1:]) for inner, values in own.items()]
         if own:
@@ -480,24 +486,10 @@ def resample_columns(
             no times (ValueErrors), E080 (a MemoryError).
     """
     options: dict[str, Any] = dict(locals())
-    frame, _ = options.pop("recording"), options.pop("report")
+    del options["recording"], options["report"]
     source = read(recording, time, group)
     options |= {"time": source.time, **targets_of(times, like)}
-    try:
-        result = _recording.resample(source.given, **options)
-    except _errors.Error as error:
-        if group is None and error.number in ("E030", "E032"):  # text may name the episodes, which the error then says
-            _recording.resample(read(recording, time, with_text=True).given, **options)
-        raise
-    if group is None and (library := _frame_library(recording)):
-        # The text of a frame is given as rows. The library looks at the first of it here, as if the times were 0, 1, 2, ...
-        looked = Columns(with_text=True)
-        for name in (each.name for each in source.given if each.type == b"rows" and each.name in frame):
-            getattr(looked, f"add_of_{library}")(name, frame[name].head(256))
-        if texts := [each for each in looked.given if each.type[1:2] == b"U"]:
-            times = _recording.column("timestamp", sys.modules["numpy"].arange(float(texts[0].shape[0])))
-            rules = _recording.Rules([times, *texts], time="timestamp", time_unit="s", strict=strict)
-            result.report["warnings"] += [note._asdict() for note in rules.warnings]
+    result = _recording.resample(source.given, **options)
     made = write(recording, source, result)
     said = say(result, stacklevel=3) if report or result.warns or _log.isEnabledFor(logging.INFO) else None
     return (made, said) if report else made  # type: ignore[return-value]

@@ -70,7 +70,6 @@ class Given(NamedTuple):
     shape: tuple[int, ...]
     channel_names: Sequence[str] | None
     missing: int
-    address: int = 0  # of the values, where it is known
 
 
 class Made(NamedTuple):
@@ -107,9 +106,11 @@ def column(
     return Given(name, kind, values, values.shape, channel_names, missing)
 
 
-def rows(name: str, count: int, *, missing: int = 0) -> Given:
-    """A column of elements that the library does not look at."""
-    return Given(name, b"rows", None, (count,), None, missing)
+def rows(name: str, count: int, *, missing: int = 0, labels: Sequence[int] = ()) -> Given:
+    """A column of elements that the library does not look at. labels: a number for each, equal where the elements are."""
+    import numpy
+
+    return Given(name, b"rows", numpy.array(labels, "i8") if labels else None, (count,), None, missing)
 
 
 def packed(columns: Sequence[Given]) -> Given:
@@ -117,10 +118,10 @@ def packed(columns: Sequence[Given]) -> Given:
     import numpy
 
     first = columns[0]
-    if first.values is None:
+    if first.type == b"rows":
         return rows(first.name, sum(each.shape[0] for each in columns), missing=sum(each.missing for each in columns))
     values = numpy.concatenate([each.values for each in columns])
-    return first._replace(values=values, shape=values.shape, missing=sum(each.missing for each in columns), address=0)
+    return first._replace(values=values, shape=values.shape, missing=sum(each.missing for each in columns))
 
 
 def reads_text(name: str) -> bool:
@@ -148,7 +149,7 @@ def _given(columns: Iterable[Given], keep: list[Any]) -> ctypes.Array:
         to.name, to.type, to.shape, to.dimensions = given.name.encode(), given.type, shape, len(given.shape)
         to.missing = given.missing
         if given.values is not None:
-            to.data = given.address or given.values.__array_interface__["data"][0]
+            to.data = given.values.__array_interface__["data"][0]
             keep.append(given.values)
         if given.channel_names is not None:
             names = (c_char_p * len(given.channel_names))(*(name.encode() for name in given.channel_names))

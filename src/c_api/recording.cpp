@@ -34,74 +34,64 @@ std::shared_ptr<const T[]> borrowed(const void* data) {
   return {std::shared_ptr<void>(), static_cast<const T*>(data)};
 }
 
-class Columns {
- public:
-  Columns(const Arguments& read, std::string_view argument) : read_(read), argument_(argument) {}
+Column with_texts(const Arguments& read, Column column, const tmaops_recording_column& given,
+                  const std::string& argument) {
+  if (column.data.shape.size() != 1)
+    read.checks().fail(ErrorCode::shape_mismatch, argument, column.data.text(), "text of one dimension");
+  read.place(argument + ".text_offsets", given.text_offsets);
+  const std::int64_t count = column.data.shape[0];
+  std::shared_ptr<recording::TextSpan[]> spans(new recording::TextSpan[static_cast<std::size_t>(count)]);
+  for (std::int64_t i = 0; i < count; ++i)
+    spans[i] = {static_cast<std::uint64_t>(given.text_offsets[i]),
+                static_cast<std::uint64_t>(given.text_offsets[i + 1] - given.text_offsets[i])};
+  column.data.texts = std::move(spans);
+  column.data.type = recording::kText;
+  return column;
+}
 
-  std::vector<Column> columns(const tmaops_recording_column* given, std::int64_t count) const {
-    std::vector<Column> made;
-    for (const tmaops_recording_column& column : read_.list(argument_, given, count))
-      made.push_back(make(column, made.size()));
-    return made;
-  }
-
- private:
-  Column make(const tmaops_recording_column& given, std::size_t index) const {
-    const std::string argument = std::string(argument_) + "[" + std::to_string(index) + "]";
-    read_.place(argument + ".name", given.name);
-    read_.place(argument + ".type", given.type);
-    Column column{given.name};
-    column.missing = given.missing;
-    column.source = index;
-    const std::span<const std::int64_t> shape = read_.list(argument + ".shape", given.shape, given.dimensions);
-    Array& array = column.data;
-    array.shape.assign(shape.begin(), shape.end());
-    if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
-      read_.checks().fail(ErrorCode::bad_parameter, argument + ".shape", "an extent below 0", "0 or more");
-    if (given.channel_names != nullptr)
-      for (const char* name : read_.list(argument + ".channel_names", given.channel_names, column.width()))
-        column.channel_names.push_back(text(name));
-    const std::string_view type = given.type;
-    if (type == "rows") {
-      std::vector<std::int64_t> rows(shape.empty() ? 0 : static_cast<std::size_t>(shape[0]));
-      std::iota(rows.begin(), rows.end(), 0);
-      array = recording::make_array(rows, {static_cast<std::int64_t>(rows.size())});
-      array.type = *recording::element_type(type);
-      return column;
-    }
-    if (array.size() != 0) read_.place(argument + ".data", given.data);
-    array.data = borrowed<std::byte>(given.data);
-    if (type == "utf8") return with_texts(std::move(column), given, argument);
-    if (type == "bf16") {
-      array.type = *recording::element_type("<f2");
-      array.type.bfloat16 = true;
-      return column;
-    }
-    const auto known = recording::element_type(type);
-    if (!known)
-      read_.checks().fail(ErrorCode::unsupported_file_dtype, argument + ".type", std::string(type),
-                          "a type of tmaops_recording_column");
-    array.type = *known;
+Column column_of(const Arguments& read, const tmaops_recording_column& given, const std::string& argument) {
+  read.place(argument + ".name", given.name);
+  read.place(argument + ".type", given.type);
+  Column column{given.name};
+  column.missing = given.missing;
+  const std::span<const std::int64_t> shape = read.list(argument + ".shape", given.shape, given.dimensions);
+  Array& array = column.data;
+  array.shape.assign(shape.begin(), shape.end());
+  if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
+    read.checks().fail(ErrorCode::bad_parameter, argument + ".shape", "an extent below 0", "0 or more");
+  if (given.channel_names != nullptr)
+    for (const char* name : read.list(argument + ".channel_names", given.channel_names, column.width()))
+      column.channel_names.push_back(text(name));
+  const std::string_view type = given.type;
+  if (type == "rows" && given.data == nullptr) {
+    std::vector<std::int64_t> rows(shape.empty() ? 0 : static_cast<std::size_t>(shape[0]));
+    std::iota(rows.begin(), rows.end(), 0);
+    array = recording::make_array(rows, {static_cast<std::int64_t>(rows.size())});
+    array.type = *recording::element_type(type);
     return column;
   }
+  if (array.size() != 0) read.place(argument + ".data", given.data);
+  array.data = borrowed<std::byte>(given.data);
+  if (type == "utf8") return with_texts(read, std::move(column), given, argument);
+  const bool bfloat16 = type == "bf16";
+  const auto known = recording::element_type(bfloat16 ? "<f2" : type);
+  if (!known)
+    read.checks().fail(ErrorCode::unsupported_file_dtype, argument + ".type", std::string(type),
+                       "a type of tmaops_recording_column");
+  array.type = *known;
+  array.type.bfloat16 = bfloat16;
+  return column;
+}
 
-  Column with_texts(Column column, const tmaops_recording_column& given, const std::string& argument) const {
-    if (column.data.shape.size() != 1)
-      read_.checks().fail(ErrorCode::shape_mismatch, argument, column.data.text(), "text of one dimension");
-    read_.place(argument + ".text_offsets", given.text_offsets);
-    const std::int64_t count = column.data.shape[0];
-    std::shared_ptr<recording::TextSpan[]> spans(new recording::TextSpan[static_cast<std::size_t>(count)]);
-    for (std::int64_t i = 0; i < count; ++i)
-      spans[i] = {static_cast<std::uint64_t>(given.text_offsets[i]),
-                  static_cast<std::uint64_t>(given.text_offsets[i + 1] - given.text_offsets[i])};
-    column.data.texts = std::move(spans);
-    column.data.type = recording::kText;
-    return column;
+std::vector<Column> columns_of(const Arguments& read, const std::string& argument, const tmaops_recording_column* given,
+                               std::int64_t count) {
+  std::vector<Column> made;
+  for (const tmaops_recording_column& column : read.list(argument, given, count)) {
+    made.push_back(column_of(read, column, argument + "[" + std::to_string(made.size()) + "]"));
+    made.back().source = made.size() - 1;
   }
-
-  const Arguments& read_;
-  std::string_view argument_;
-};
+  return made;
+}
 
 /// A recording as given, and what is asked of it.
 struct Job {
@@ -154,8 +144,8 @@ recording::GivenTargets given_targets(const Arguments& read, const tmaops_record
                                .only_times = true,
                                .option = "--targets-array"};
   if (!times.unit) times.unit = unit_of(read, "time_unit", given.time_unit);
-  recording::Recording made = recording::from_arrays(
-      Columns(read, "targets").columns(given.targets, given.target_columns), targets.where, times, "");
+  recording::Recording made = recording::from_arrays(columns_of(read, "targets", given.targets, given.target_columns),
+                                                     targets.where, times, "");
   targets.times = std::move(made.times);
   targets.warnings = std::move(made.warnings);
   targets.time = std::move(made.time);
@@ -177,7 +167,7 @@ Job make_job(const Arguments& read, const tmaops_recording_rules* rules, const t
     if (decided.form == recording::TimeForm::number) times.unit = decided.unit;
   }
   const std::string where = text(given.where);
-  job.recording = recording::from_arrays(Columns(read, "columns").columns(columns, count),
+  job.recording = recording::from_arrays(columns_of(read, "columns", columns, count),
                                          where.empty() ? "recording" : where, times, text(given.offsets_array));
   const auto offsets = read.list("offsets", given.offsets, given.offset_count);
   if (!offsets.empty())

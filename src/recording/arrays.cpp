@@ -13,12 +13,11 @@
 namespace tmaops::recording {
 namespace {
 
-// datetime64 in the unit that was read, or in nanoseconds where that unit cannot hold all times.
-Array datetime_array(const Recording& recording) {
-  TimeUnit unit = recording.time.form == TimeForm::datetime64 ? recording.time.unit : TimeUnit::nanoseconds;
-  auto whole = whole_times(recording.times, unit);
+// datetime64 in a unit, or in nanoseconds where that unit cannot hold all times.
+Array datetime_array(const std::vector<std::int64_t>& times, TimeUnit unit) {
+  const auto whole = whole_times(times, unit);
   if (!whole) unit = TimeUnit::nanoseconds;
-  Array array = make_array(whole ? *whole : recording.times, {recording.rows()});
+  Array array = make_array(whole ? *whole : times, {std::ssize(times)});
   array.type = *element_type("<M8[" + std::string(to_string(unit)) + "]");
   return array;
 }
@@ -98,29 +97,48 @@ bool rises(const Array& array, const std::string& name) {
   }
 }
 
+/// The text of a date, or of a datetime64: 2026-01-14 where it has no time of day.
+std::string date_text(const Array& dates, std::int64_t row) {
+  if (dates.type.kind != ElementKind::time) return element_text(dates, row);
+  const std::int64_t scale = nanoseconds_of(unit_of_datetime(dates.type)), count = *element_i64(dates, row);
+  return iso_time_text({count / (kSecond / scale), 0}, {}, 0).substr(0, count % (kWholeDay / scale) == 0 ? 10 : 19);
+}
+
 /// The dates of times of day: the first column of dates alone whose name says so.
 std::optional<std::size_t> dates_beside(std::size_t times, const std::vector<std::string>& names,
                                         const ArrayOf& array) {
-  const auto begins = [&](std::size_t i, bool with_date) {
-    const Array values = array(i);
-    const std::string more = with_date ? " 00:00" : "";
+  const auto begins = [&](const Array& values, ElementKind other, const std::string& more) {
+    const ElementKind kind = values.type.kind;
     std::int64_t time = 0;
     IsoStyle style;
-    return values.type.kind == ElementKind::text && values.size() != 0 && values.size() == array(times).size() &&
-           parse_iso_time(element_text(values, 0) + more, time, style) == ParseResult::good &&
-           (style.order != 0) == with_date;
+    return (kind == ElementKind::text || kind == other) && values.size() != 0 && values.size() == array(times).size() &&
+           parse_iso_time(date_text(values, 0) + more, time, style) == ParseResult::good &&
+           (style.order == 0) == more.empty();
   };
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (i != times && lower_case(names[i]).find("date") != std::string::npos && begins(i, true) && begins(times, false))
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto named = [&](const std::string& word) { return lower_case(names[i]).find(word) != std::string::npos; };
+    if (i != times && std::ranges::any_of(split_list("date,datum,fecha,data"), named) &&
+        begins(array(i), ElementKind::time, " 00:00") && begins(array(times), ElementKind::text, ""))
       return i;
+  }
   return {};
+}
+
+/// Dates as they were given: text, or datetime64.
+Array dates_like(Array texts, const ElementType& type) {
+  if (type.kind == ElementKind::text) return texts;
+  std::vector<std::int64_t> dates(static_cast<std::size_t>(texts.size()));
+  IsoStyle style;
+  for (std::size_t i = 0; i < dates.size(); ++i)
+    parse_iso_time(element_text(texts, static_cast<std::int64_t>(i)) + " 00:00", dates[i], style);
+  return datetime_array(dates, unit_of_datetime(type));
 }
 
 }  // namespace
 
 Array joined_texts(const Array& dates, const Array& times) {
   return array_of_texts(times.size(),
-                        [&](std::int64_t row) { return element_text(dates, row) + " " + element_text(times, row); });
+                        [&](std::int64_t row) { return date_text(dates, row) + " " + element_text(times, row); });
 }
 
 std::string iso_text_of(const TimeColumn& time, std::int64_t nanoseconds, int digits, std::size_t part) {
@@ -199,9 +217,11 @@ std::optional<ChosenTimes> choose_like_times(Recording& recording, const std::ve
   if (like.empty()) return {};
   recording.time.choice = like == dates ? TimeChoice::only_dates : TimeChoice::like_name;
   recording.time.name = names[like[0]];
+  const auto second = dates_beside(like[0], names, array);
+  if (second) recording.time.second_name = names[*second];
   for (const std::size_t i : like)
-    if (i != like[0]) recording.other_time_names.push_back(names[i]);
-  return ChosenTimes{like[0], {}};
+    if (i != like[0] && i != second) recording.other_time_names.push_back(names[i]);
+  return ChosenTimes{like[0], second};
 }
 
 ChosenTimes find_array_times(Recording& recording, const std::vector<std::string>& names, const TimeOptions& options,
@@ -286,7 +306,11 @@ Recording from_arrays(std::vector<Column> arrays, std::string where, const TimeO
          std::to_string(times.missing) + (times.missing == 1 ? " null" : " nulls"), "a time in every row");
   Array times = arrays[chosen.index].data;
   const bool pair = recording.time.form == TimeForm::pair;
-  if (chosen.second && !pair) times = joined_texts(arrays[*chosen.second].data, times);
+  if (chosen.second) recording.time.second_source = *chosen.second;
+  if (chosen.second && !pair) {
+    times = joined_texts(arrays[*chosen.second].data, times);
+    recording.time.second_type = arrays[*chosen.second].data.type;
+  }
   recording.times = pair ? pair_times(recording, times, arrays[*chosen.second].data, place(chosen.index))
                          : array_times(times, place(chosen.index), options, names[chosen.index], recording.time);
   warn_of_times(recording, options);
@@ -324,12 +348,16 @@ std::vector<Column> time_arrays(const Recording& recording, std::optional<TimeUn
     made.push_back(number_times(recording, unit, decimal));
   } else if (time.form == TimeForm::iso8601 && (!decimal || time.iso.order == 0)) {
     const int digits = digits_needed(recording.times, TimeUnit::seconds);
-    for (std::size_t part = 0; part < (time.second_name.empty() ? 1 : 2); ++part)
-      made.push_back({part == 0 ? time.name : time.second_name, array_of_texts(recording.rows(), [&](std::int64_t row) {
-                        return iso_text_of(time, recording.times[static_cast<std::size_t>(row)], digits, part);
-                      })});
+    const auto texts = [&](std::size_t part) {
+      return array_of_texts(recording.rows(), [&](std::int64_t row) {
+        return iso_text_of(time, recording.times[static_cast<std::size_t>(row)], digits, part);
+      });
+    };
+    made.push_back({time.name, texts(0)});
+    if (!time.second_name.empty()) made.push_back({time.second_name, dates_like(texts(1), time.second_type)});
   } else if (time.form != TimeForm::pair) {
-    made.push_back({time.name, datetime_array(recording)});
+    const TimeUnit own = time.form == TimeForm::datetime64 ? time.unit : TimeUnit::nanoseconds;
+    made.push_back({time.name, datetime_array(recording.times, own)});
   } else {
     std::vector<std::int64_t> seconds, fractions;
     for (const std::int64_t time_of_row : recording.times) {
@@ -339,6 +367,7 @@ std::vector<Column> time_arrays(const Recording& recording, std::optional<TimeUn
     made.push_back({time.name, make_array(seconds, {recording.rows()})});
     made.push_back({time.second_name, make_array(fractions, {recording.rows()})});
   }
+  if (made.size() > 1) made.back().source = time.second_source;
   made.front().source = time.source;
   return made;
 }

@@ -49,11 +49,8 @@ std::int64_t sort_rows(Recording& recording) {
   std::vector<std::int64_t> rows(recording.times.size());
   std::iota(rows.begin(), rows.end(), 0);
   for (std::size_t e = 0; e + 1 < recording.offsets.size(); ++e)
-    std::stable_sort(rows.begin() + recording.offsets[e], rows.begin() + recording.offsets[e + 1],
-                     [&](std::int64_t a, std::int64_t b) {
-                       return recording.times[static_cast<std::size_t>(a)] <
-                              recording.times[static_cast<std::size_t>(b)];
-                     });
+    std::ranges::stable_sort(rows.begin() + recording.offsets[e], rows.begin() + recording.offsets[e + 1], {},
+                             [&](std::int64_t row) { return recording.times[static_cast<std::size_t>(row)]; });
   std::int64_t moved = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) moved += rows[i] != static_cast<std::int64_t>(i);
   if (moved != 0) take_rows_of(recording, rows);
@@ -216,7 +213,8 @@ std::vector<MovedChannel> select_columns(Recording& recording, const ColumnRoles
 std::string group_hint(const Recording& recording, std::int64_t row) {
   for (const Column& column : recording.columns) {
     const ElementKind kind = column.data.type.kind;
-    if (column.width() != 1 || (kind != ElementKind::text && kind != ElementKind::integer)) continue;
+    if (column.width() != 1 || kind == ElementKind::real || kind == ElementKind::boolean || kind == ElementKind::time)
+      continue;
     const std::vector<std::size_t> values = number_values(column.data, recording.rows());
     const auto at = values.begin() + row;
     if (at[0] != at[-1] && std::ranges::count(values, at[0]) > 1 && std::ranges::count(values, at[-1]) > 1)

@@ -87,6 +87,8 @@ struct TimeColumn {
   std::size_t second_position = 0;               // of a pair
   IsoStyle iso{};                                // of ISO 8601
   std::size_t source = 0;                        // among the arrays that the caller gave
+  std::size_t second_source = Column::kMade;     // of these
+  ElementType second_type = kText;               // of the dates
 };
 
 struct Recording {

@@ -114,14 +114,17 @@ std::vector<std::size_t> find_time_names(const std::vector<std::string>& names) 
 }
 
 std::vector<std::size_t> names_like_times(const std::vector<std::string>& names) {
+  static const std::vector<std::string> kWords =
+      split_list("time,stamp,clock,date,zeit,tiempo,tempo,tijd,czas,время,时间,時間,時刻");
   const std::vector<std::size_t> usual = find_time_names(names);
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string lower = lower_case(names[i]);
-    const auto has = [&](const char* word) { return lower.find(word) != std::string::npos; };
-    if (std::ranges::find(usual, i) == usual.end() && (has("time") || has("stamp") || has("clock") || has("date")))
-      found.push_back(i);
+    const auto has = [&](const std::string& word) { return lower.find(word) != std::string::npos; };
+    if (std::ranges::find(usual, i) == usual.end() && std::ranges::any_of(kWords, has)) found.push_back(i);
   }
+  for (std::size_t i = 0; usual.empty() && found.empty() && i < names.size(); ++i)  // X[s] of Delsys
+    if (const auto unit = stated_unit(names[i]); unit && unit->style != '_') return {i};
   return found;
 }
 

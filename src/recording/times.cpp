@@ -99,8 +99,6 @@ void set_unit(std::int64_t rows, Number number, const TimeOptions& options, std:
   time.unit_doubt = found.doubt;
 }
 
-constexpr std::int64_t kWholeDay = 86'400 * kSecond;
-
 /// Whether dates whose year is last begin with the month or the day: both may fit, which is said.
 template <class Text>
 void find_date_order(std::int64_t rows, const Text& text, TimeColumn& time) {

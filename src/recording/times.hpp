@@ -14,6 +14,8 @@
 
 namespace tmaops::recording {
 
+inline constexpr std::int64_t kWholeDay = 86'400 * kSecond;
+
 struct TimeOptions {
   std::optional<TimeUnit> unit{};  // otherwise: a unit in the column's name such as "[ns]", else as find_unit() says
   std::string name{};              // array or column; otherwise one of the usual names
@@ -61,7 +63,7 @@ using Refuse = std::function<void(std::int64_t, const std::string&)>;
 std::vector<std::int64_t> text_times(const Array& texts, const PlaceOf& place, const Refuse& refuse,
                                      const TimeOptions& options, std::string_view name, TimeColumn& time,
                                      bool real = false);
-/// Dates, and the times of day beside them, as one text.
+/// Dates (text, or datetime64 without a time of day), and the times of day beside them, as one text.
 Array joined_texts(const Array& dates, const Array& times);
 /// The times of an array of one dimension, in options.unit or else in the unit of its type or name. Throws Error
 /// times_not_finite, time_precision (f32 too coarse for its timestamps), time_overflow (does not fit in int64

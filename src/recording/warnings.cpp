@@ -38,8 +38,9 @@ std::int64_t episodes_inside(const Recording& recording, const Column& column) {
 /// column, of text, or of whole numbers where rows of one value lie nearer to each other than neighbours do.
 bool names_signals(const Recording& recording, const Column& column) {
   constexpr std::size_t kLookedAt = 256, kOfEach = 4, kFarther = 3;
-  const bool text = column.data.type.kind == ElementKind::text;
-  if (column.width() != 1 || !(text || column.data.type.kind == ElementKind::integer)) return false;
+  const ElementKind kind = column.data.type.kind;
+  const bool text = kind == ElementKind::text || kind == ElementKind::row;
+  if (column.width() != 1 || !(text || kind == ElementKind::integer)) return false;
   const auto signals = number_values(column.data, std::min<std::int64_t>(recording.rows(), kLookedAt));
   const std::size_t count = std::ranges::max(signals) + 1;
   std::size_t turns = 1;

@@ -11,6 +11,7 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -824,5 +825,128 @@ def test_rotation_vectors_that_turn_over_are_said(door, tmp_path):
 def test_dates_and_decimals_that_are_no_times_name_the_type_that_is(kind, door, tmp_path):
     times = [datetime.date(2024, 1, 1 + i) if kind is datetime.date else decimal.Decimal(i) for i in range(9)]
     columns = {"timestamp": times if door == "parquet" else np.array(times, object), "x": np.arange(9.0)}
-    with pytest.raises(ValueError, match=r"dates as datetime64\[ns\], decimals as f8"):
+    wanted = "pandas.to_datetime makes it" if kind is datetime.date else r"dates as datetime64\[ns\], decimals as f8"
+    with pytest.raises(ValueError, match=wanted):
         _by_door(door, columns, tmp_path, hz=4)
+
+
+def _of_frame(door, columns, tmp_path):
+    """Lists through a door whose columns have types of times: lists again."""
+    if door == "dictionary":
+        given = {
+            n: np.array(v, object) if not isinstance(v[0], (str, float)) else np.array(v) for n, v in columns.items()
+        }
+    elif door == "parquet":
+        pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        dataset = pytest.importorskip("tmaops.dataset")
+        parquet.write_table(table := pa.table(columns), tmp_path / "in.parquet")
+        dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=4, workers=1)
+        made = parquet.read_table(tmp_path / "out.parquet")
+        assert made.schema == table.schema
+        return {name: made.column(name).to_pylist() for name in columns}
+    elif door == "polars":
+        given = pytest.importorskip("polars").DataFrame(columns)
+    else:
+        pandas = pytest.importorskip("pandas")
+        given = pandas.DataFrame(columns)
+        if door == "pandas of arrow":
+            pytest.importorskip("pyarrow")
+            given = given.convert_dtypes(dtype_backend="pyarrow").astype({"x": float})
+            given = given.astype({name: f"{kind}[pyarrow]" for name, kind in OF_ARROW.items() if name in columns})
+    made = tmaops.resample(given, hz=4)
+    if door != "dictionary":
+        assert [str(made[name].dtype) for name in columns] == [str(given[name].dtype) for name in columns]
+    return {name: list(made[name]) for name in columns}
+
+
+OF_ARROW = {"Date": "date32", "Time": "time64[us]"}
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "pandas of arrow", "polars", "parquet"])
+@pytest.mark.parametrize("dates", ["dates", "moments", "text", "none"])
+def test_times_of_day_are_one_time_with_their_dates_of_any_type(door, dates, tmp_path):
+    if door == "pandas of arrow" and dates in ("moments", "text"):
+        pytest.skip("as of pandas")
+    moments = [datetime.datetime(2024, 5, 1, 23, 59, 58) + datetime.timedelta(seconds=t) for t in TIMES.tolist()]
+    columns = {"Time": [each.time() for each in moments], "x": TIMES.tolist()}
+    made_of = {"dates": lambda day: day, "text": str, "moments": lambda day: datetime.datetime(*day.timetuple()[:3])}
+    if dates != "none":
+        columns["Date"] = [made_of[dates](each.date()) for each in moments]
+    if dates == "moments" and door == "dictionary":
+        pytest.skip("objects of datetime are moments")
+    made = _of_frame(door, columns, tmp_path)
+    assert {name: made[name] for name in columns} == {name: columns[name][::2] for name in columns}
+
+
+@pytest.mark.parametrize("door", ["dictionary", "npz"])
+def test_dates_of_datetime64_are_joined_with_text_over_midnight(door, tmp_path):
+    moments = np.datetime64("2024-02-28T23:59:58.000") + (1000 * TIMES).astype("m8[ms]")
+    times = np.array([str(each)[11:] for each in moments])
+    columns = {"Date": moments.astype("M8[D]").astype("M8[s]"), "Time": times, "x": TIMES}
+    made, said = through(door, columns, tmp_path, hz=4)
+    assert said["time"]["second_name"] == "Date" and made["x"].tolist() == TIMES[::2].tolist()
+    assert (made["Date"] == columns["Date"][::2]).all() and made["Date"].dtype == "M8[s]"
+    assert [float(text[6:]) for text in made["Time"]] == [float(text[6:]) for text in times[::2]]
+
+
+@pytest.mark.parametrize("door", ["pandas", "pandas of arrow", "pandas objects", "polars", "parquet"])
+def test_decimals_are_real_numbers_and_stay_decimals(door, tmp_path):
+    values = [decimal.Decimal(i).scaleb(-2) for i in range(ROWS)]
+    frame = {"timestamp": TIMES.tolist(), "x": values}
+    if door == "parquet":
+        dataset, parquet = pytest.importorskip("tmaops.dataset"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pytest.importorskip("pyarrow").table(frame), tmp_path / "in.parquet")
+        dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=40, workers=1)
+        made = parquet.read_table(tmp_path / "out.parquet").column("x").to_pylist()
+    elif door == "polars":
+        made = tmaops.resample(pytest.importorskip("polars").DataFrame(frame), hz=40)["x"].to_list()
+    else:
+        given = pytest.importorskip("pandas").DataFrame(frame)
+        if door == "pandas of arrow":
+            pa = pytest.importorskip("pyarrow")
+            given["x"] = given["x"].astype(sys.modules["pandas"].ArrowDtype(pa.decimal128(9, 2)))
+        made = tmaops.resample(given, hz=40)["x"].tolist()
+    assert made[:6] == [decimal.Decimal(round(i * 0.2)).scaleb(-2) for i in range(6)]
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("door", ["dictionary", "pandas", "polars", "npz", "text", "parquet", "hdf5"])
+@pytest.mark.parametrize("name", ["X[s]", "Zeit", "Zeit [s]", "tiempo", "temps (s)", "时间"])
+def test_times_in_other_languages_and_by_their_unit_alone_are_found(door, name, tmp_path):
+    columns = {"alpha": wave(1), name: TIMES + 5, "x": TIMES}
+    made, said = through(door, columns, tmp_path, hz=4)
+    assert f"'{name}'" in said["time"] if isinstance(said["time"], str) else said["time"]["name"] == name
+    np.testing.assert_array_equal(made["x"], TIMES[::2])
+
+
+def test_a_name_that_stands_twice_in_a_csv_is_told_apart_as_in_a_frame(tmp_path):
+    (tmp_path / "in.csv").write_text("time,x,x\n" + "".join(f"{t},{t},{2 * t}\n" for t in TIMES))
+    said = _by_tool(tmp_path / "in.csv", tmp_path / "made.npz", {"hz": 4})
+    assert "the name 'x' stands twice and became 'x_2'" in said["warnings"][0]["text"]
+    with np.load(tmp_path / "made.npz") as archive:
+        assert (archive["x_2"] == 2 * archive["x"]).all() and (archive["x"] == TIMES[::2]).all()
+
+
+def test_structures_in_structures_come_back_whole():
+    imu = np.zeros(ROWS, [("acc", [("x", "f8"), ("y", "f8")]), ("temp", "f4")])
+    imu["acc"]["x"], imu["temp"] = TIMES, 2 * TIMES
+    made = tmaops.resample({"timestamp": TIMES, "imu": imu}, hz=4)
+    assert set(made) == {"timestamp", "valid", "imu"}
+    assert made["imu"].dtype == imu.dtype and (made["imu"] == imu[::2]).all()
+
+
+@pytest.mark.parametrize("kind", ["category", "Enum", "Categorical"])
+def test_categories_that_name_signals_are_warned_of(kind):
+    signals = np.array(["speed", "rpm"])[np.arange(ROWS) % 2]
+    if kind == "category":
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"timestamp": TIMES, "signal": pandas.Categorical(signals), "value": wave(1)})
+    else:
+        polars = pytest.importorskip("polars")
+        own = polars.Categorical if kind == "Categorical" else polars.Enum(["speed", "rpm"])
+        frame = polars.DataFrame({"timestamp": TIMES, "signal": polars.Series(signals).cast(own), "value": wave(1)})
+    with pytest.warns(UserWarning, match="'signal' tells which of several signals"):
+        tmaops.resample(frame, hz=4)
+    with pytest.raises(ValueError, match="pass --group 'signal'"):
+        tmaops.resample(frame, time="value", hz=4)
