@@ -59,10 +59,9 @@ def revision() -> str:
 
 def operators() -> list[str]:
     """Names of the operators, backward passes apart."""
-    names, index = [], 0
-    while (name := _c.tmaops_operator_at(index)) is not None:
+    names: list[str] = []
+    while (name := _c.tmaops_operator_at(len(names))) is not None:
         names.append(name.decode())
-        index += 1
     return names
 
 

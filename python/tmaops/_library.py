@@ -53,11 +53,7 @@ class Tensor(Structure):
 
 
 class MsDeformAttnGradients(Structure):
-    _fields_ = [
-        ("value", POINTER(Tensor)),
-        ("sampling_locations", POINTER(Tensor)),
-        ("attention_weights", POINTER(Tensor)),
-    ]
+    _fields_ = [(name, POINTER(Tensor)) for name in ("value", "sampling_locations", "attention_weights")]
 
 
 class Time(Structure):
@@ -129,6 +125,12 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
+def declare(name: str, arguments: list[Any], result: Any = c_int) -> None:
+    """Tells ctypes what a function of the library takes and gives."""
+    function = getattr(library, f"tmaops_{name}")
+    function.argtypes, function.restype = arguments, result
+
+
 class Option(NamedTuple):
     """An option of an operator, as include/tmaops/options.h lists it."""
 
@@ -159,8 +161,7 @@ _FIELDS = {
 
 
 def _options_of(operator: str) -> tuple[Option, ...]:
-    library.tmaops_option_at.argtypes = [c_char_p, c_int64]
-    library.tmaops_option_at.restype = POINTER(_OptionParts)
+    declare("option_at", [c_char_p, c_int64], POINTER(_OptionParts))
     found: list[Option] = []
     while entry := library.tmaops_option_at(operator.encode(), len(found)):
         line = entry.contents
@@ -179,7 +180,7 @@ OPTIONS = {operator: _options_of(operator) for operator in ("gemm", "ms_deform_a
 STRUCTS = {operator: _struct_of(operator) for operator in OPTIONS}
 
 
-def _declare(library: ctypes.CDLL) -> None:
+def _declare() -> None:
     tensor, stream, plan = POINTER(Tensor), c_void_p, POINTER(c_void_p)
     grid, resampling = POINTER(UniformGrid), POINTER(STRUCTS["resample"])
     attention = [tensor, c_void_p, c_int64, tensor, tensor, tensor]
@@ -191,27 +192,23 @@ def _declare(library: ctypes.CDLL) -> None:
         "resample_backward": [tensor, tensor, grid, tensor, tensor, resampling],
     }
     for name, arguments in operators.items():
-        getattr(library, f"tmaops_{name}").argtypes = [*arguments, stream]
-        getattr(library, f"tmaops_plan_{name}").argtypes = [*arguments, plan]
-    library.tmaops_resample_violations.argtypes = [tensor, tensor, grid, tensor, resampling, stream]
-    library.tmaops_last_error.restype = POINTER(ErrorParts)
-    library.tmaops_plan_run.argtypes = [c_void_p, stream]
-    library.tmaops_plan_rebind.argtypes = [c_void_p, POINTER(c_void_p), c_int64]
-    for name in ("variant", "config"):
-        getattr(library, f"tmaops_plan_{name}").argtypes = [c_void_p]
-        getattr(library, f"tmaops_plan_{name}").restype = c_char_p
-    library.tmaops_plan_destroy.argtypes = [c_void_p]
-    library.tmaops_plan_destroy.restype = None
-    library.tmaops_revision.restype = c_char_p
-    library.tmaops_operator_at.argtypes = [c_int64]
-    library.tmaops_operator_at.restype = c_char_p
-    library.tmaops_variant_at.argtypes = [c_char_p, c_int64]
-    library.tmaops_variant_at.restype = POINTER(Variant)
-    library.tmaops_num_threads.argtypes = [POINTER(c_int)]
-    library.tmaops_set_num_threads.argtypes = [c_int]
+        declare(name, [*arguments, stream])
+        declare(f"plan_{name}", [*arguments, plan])
+    declare("resample_violations", [tensor, tensor, grid, tensor, resampling, stream])
+    declare("last_error", [], POINTER(ErrorParts))
+    declare("plan_run", [c_void_p, stream])
+    declare("plan_rebind", [c_void_p, POINTER(c_void_p), c_int64])
+    declare("plan_variant", [c_void_p], c_char_p)
+    declare("plan_config", [c_void_p], c_char_p)
+    declare("plan_destroy", [c_void_p], None)
+    declare("revision", [], c_char_p)
+    declare("operator_at", [c_int64], c_char_p)
+    declare("variant_at", [c_char_p, c_int64], POINTER(Variant))
+    declare("num_threads", [POINTER(c_int)])
+    declare("set_num_threads", [c_int])
 
 
-_declare(library)
+_declare()
 
 
 def check(code: int) -> None:

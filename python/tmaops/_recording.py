@@ -31,22 +31,18 @@ from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from typing import Any, NamedTuple
 
 from tmaops._errors import invalid_type, invalid_value
-from tmaops._library import OPTIONS, STRUCTS, RecordingColumn, check, library
+from tmaops._library import OPTIONS, STRUCTS, RecordingColumn, check, declare, library
 
 _Column, _Options = RecordingColumn, STRUCTS["recording"]
 
-library.tmaops_recording_decide.argtypes = [POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
-library.tmaops_recording_resample.argtypes = [c_void_p, POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)]
+declare("recording_decide", [POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)])
+declare("recording_resample", [c_void_p, POINTER(_Column), c_int64, POINTER(_Options), POINTER(c_void_p)])
 for _name in ("rules", "result"):
-    getattr(library, f"tmaops_recording_{_name}_report").argtypes = [c_void_p]
-    getattr(library, f"tmaops_recording_{_name}_report").restype = c_char_p
-    getattr(library, f"tmaops_recording_{_name}_destroy").argtypes = [c_void_p]
-    getattr(library, f"tmaops_recording_{_name}_destroy").restype = None
-library.tmaops_recording_result_columns.argtypes = [c_void_p, POINTER(c_int64)]
-library.tmaops_recording_result_columns.restype = POINTER(_Column)
-library.tmaops_recording_result_offsets.argtypes = [c_void_p, POINTER(c_int64)]
-library.tmaops_recording_result_offsets.restype = POINTER(c_int64)
-library.tmaops_recording_reads_text.argtypes = [c_char_p]
+    declare(f"recording_{_name}_report", [c_void_p], c_char_p)
+    declare(f"recording_{_name}_destroy", [c_void_p], None)
+declare("recording_result_columns", [c_void_p, POINTER(c_int64)], POINTER(_Column))
+declare("recording_result_offsets", [c_void_p, POINTER(c_int64)], POINTER(c_int64))
+declare("recording_reads_text", [c_char_p])
 
 # NumPy's type strings that the library takes beside text; ml_dtypes' bfloat16 is named apart.
 _TYPES = frozenset(
@@ -312,17 +308,13 @@ class Rules:
 
     def resample(self, given: Sequence[Given], **options: Any) -> Result:
         """The columns at other times: `hz`, `times` (a Given) with `target_offsets`, or `like`; `offsets` of packed episodes."""
-        return _resample(self._owner.handle, given, {**self._options, **options})
+        return resample(given, self._owner.handle, **{**self._options, **options})
 
 
-def _resample(rules: c_void_p | None, given: Sequence[Given], options: dict[str, Any]) -> Result:
+def resample(given: Sequence[Given], rules: c_void_p | None = None, **options: Any) -> Result:
+    """Resamples columns by the rules, or decides those first."""
     handle, keep = c_void_p(), list[Any]()
     columns = _given(given, keep)
     asked = _options(keep, **options)
     check(library.tmaops_recording_resample(rules, columns, len(columns), byref(asked), byref(handle)))
     return Result(handle, given)
-
-
-def resample(given: Sequence[Given], **options: Any) -> Result:
-    """Decides the rules of columns and resamples them."""
-    return _resample(None, given, options)
