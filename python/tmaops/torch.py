@@ -401,7 +401,6 @@ def _attention_backward(*arguments):
     return tuple(like.new_empty(0) if gradient is None else gradient for like, gradient in zip(inputs, gradients))
 
 
-_register("ms_deform_attn", functools.partial(_called, "ms_deform_attn", _with_levels, _ms_deform_attn.ms_deform_attn))
 _register("ms_deform_attn_backward", _attention_backward)
 
 
@@ -581,12 +580,6 @@ def _with_offsets(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-_register("resample", functools.partial(_called, "resample", _with_offsets, _resample.resample))
-_register(
-    "resample_backward", functools.partial(_called, "resample_backward", _with_offsets, _resample.resample_backward)
-)
-
-
 @_register_fake("resample")
 def _(values, target_times, source_offsets, source_offset_tensor, target_offsets, target_offset_tensor, **_):
     targets = target_times.shape[-1]
@@ -674,9 +667,6 @@ def resample(
 
 
 # --- matrix multiplication -------------------------------------------------------------------------------------------
-
-
-_register("gemm", functools.partial(_called, "gemm", dict, _gemm.gemm))
 
 
 @_register_fake("gemm")
@@ -830,12 +820,17 @@ class Linear(torch.nn.Linear):
         return f"{super().extra_repr()}, activation={self.activation!r}"
 
 
-# A plan checks all arguments and runs nothing.
-_checks: dict[str, Callable] = {
-    "ms_deform_attn": functools.partial(_called, "ms_deform_attn", _with_levels, _ms_deform_attn.plan_ms_deform_attn),
-    "resample": functools.partial(_called, "resample", _with_offsets, _resample.plan_resample),
-    "gemm": functools.partial(_called, "gemm", dict, _gemm.plan_gemm),
+# Where an operator's function over ctypes is, and what makes the operator's arguments its own.
+_OVER_CTYPES: dict[str, tuple[Any, Callable]] = {
+    "ms_deform_attn": (_ms_deform_attn, _with_levels),
+    "resample": (_resample, _with_offsets),
+    "resample_backward": (_resample, _with_offsets),
+    "gemm": (_gemm, dict),
 }
+_checks: dict[str, Callable] = {}  # a plan checks all arguments and runs nothing
+for _name, (_module, _read) in _OVER_CTYPES.items():
+    _register(_name, functools.partial(_called, _name, _read, getattr(_module, _name)))
+    _checks[_name] = functools.partial(_called, _name, _read, getattr(_module, f"plan_{_name}"))
 
 _register_autograd("ms_deform_attn", _attention_gradient)
 _register_autograd("resample", _resample_gradient, _kept_of_resample)
