@@ -67,7 +67,7 @@ def _numbers(given: tuple[int, ...], dtype: torch.dtype, device: torch.device) -
 
 @functools.lru_cache
 def _kept(given: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
+    with torch.inference_mode(False), torch._C._DisableFuncTorch():  # a tensor of a transform ends with it
         return torch.tensor(given, dtype=dtype, device=device)
 
 

@@ -231,6 +231,8 @@ def _named_error(name: str, arguments: tuple[Any, ...], error: Exception) -> Err
     for argument, given in zip(_operators[name]._schema.arguments, arguments):
         declared = f"{argument.name}: {argument.type}"
         types, needed = next((wanted for part, wanted in _WANTED.items() if part in declared), (object, ""))
+        if isinstance(given, Tensor) and given.is_nested:
+            return invalid_value(f"{name}: {argument.name}", "a nested tensor", "a dense one: its parts, or padded")
         if not isinstance(given, types) and not (given is None and "Optional" in declared):
             return invalid_type(f"{name}: {argument.name}", type(given).__name__, needed)
     tensors = [given for given in arguments if isinstance(given, Tensor)]
@@ -345,6 +347,7 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
     operator, names, size = _operators[name], _names[name], info.batch_size
     in_dims = [dim if isinstance(dim, int) else None for dim in dims]  # a list of numbers has a list of None
     ranks, given = _BATCHED.get(name, {}), list(arguments)
+    each = arguments[0].shape[1 if in_dims[0] == 0 else 0]  # the batch of one call
     mapped = {index for index, dim in enumerate(in_dims) if dim is not None}
     joins = all(names[index] in ranks for index in mapped) and all(
         offsets is None for what, offsets in zip(names, arguments) if "offset" in what
@@ -364,13 +367,13 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
             given[index] = tensor[0]  # times for all trajectories
             continue
         if tensor.dim() == rank:  # times of one call for all of its trajectories
-            tensor = tensor.unsqueeze(1).expand(-1, given[0].shape[0] // size, -1)
+            tensor = tensor.unsqueeze(1).expand(-1, each, -1)
         given[index] = tensor.expand(size, *tensor.shape[1:]).flatten(0, 1)
     output = operator(*given)
     if isinstance(output, Tensor):
-        return output.unflatten(0, (size, -1)), 0
+        return output.unflatten(0, (size, each)), 0
     kept = [made.dim() > 1 for made in output]  # a gradient that is not needed has one dimension, of nothing
-    return tuple(made.unflatten(0, (size, -1)) if keep else made for made, keep in zip(output, kept)), tuple(
+    return tuple(made.unflatten(0, (size, each)) if keep else made for made, keep in zip(output, kept)), tuple(
         0 if keep else None for keep in kept
     )
 
@@ -790,6 +793,12 @@ def _gemm_pays(
     return all(extent % 8 == 0 for extent in weight.shape)  # 16 bytes: TMA
 
 
+def _not_scripted(layer: torch.nn.Module) -> None:
+    """What torch.jit.script asks a layer first."""
+    kind = type(layer).__name__
+    raise NotImplementedError(f"tmaops: torch.jit.script takes no {kind}: use torch.jit.trace or torch.export")
+
+
 class Linear(torch.nn.Linear):
     """torch.nn.Linear with an activation, by `linear`. It has the same parameters and loads the same weights.
 
@@ -808,6 +817,8 @@ class Linear(torch.nn.Linear):
     ) -> None:
         super().__init__(in_features, out_features, bias, device, dtype)
         self.activation = activation
+
+    __prepare_scriptable__ = _not_scripted
 
     def forward(self, input: Tensor) -> Tensor:
         chosen = _torch_functions.ACTIVATIONS.get(self.activation)
@@ -896,6 +907,8 @@ def _is_plain_linear(layer: torch.nn.Module) -> bool:
 def _projected(layers: Sequence[Any], states: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Each layer(states) as f32, or f64, behind what they keep of the states. Plain layers in 16 bits have sums in f32; every other is
     called, in its own type."""
+    if states.is_quantized:
+        raise invalid_type("MSDeformAttn: query", str(states.dtype), "real numbers: layers may be in QuantWrapper")
     if states.is_cuda and all(map(_is_plain_linear, layers)) and not _torch_functions.exports_to_onnx():
         autocast = _autocast_dtype(states)
         narrow = autocast or states.dtype
@@ -978,6 +991,8 @@ class MSDeformAttn(torch.nn.Module):
         self.value_proj = torch.nn.Linear(d_model, d_model)
         self.output_proj = torch.nn.Linear(d_model, d_model)
         self._reset_parameters()
+
+    __prepare_scriptable__ = _not_scripted
 
     def _reset_parameters(self) -> None:
         """Every head begins looking into a direction of its own, one pixel further with each point."""

@@ -556,6 +556,38 @@ def test_vmap_joins_its_dimension_to_the_batch_of_resample(device, in_dims, shar
     torch.testing.assert_close(torch.vmap(ops.resample, in_dims)(*given), _by_calls(ops.resample, in_dims, *given))
 
 
+def test_vmap_over_nothing_gives_nothing(device):
+    value, locations, weights = (tensor.detach() for tensor in inputs(device))
+    nothing = locations.unsqueeze(0)[:0].requires_grad_()
+    output = torch.vmap(lambda locations: ops.ms_deform_attn(value, LEVELS, locations, weights))(nothing)
+    output.sum().backward()
+    assert output.shape == (0, 2, 7, 8) and nothing.grad.shape == nothing.shape
+    rows, times = torch.rand(0, 2, 5, 3, device=device), torch.arange(5.0, device=device)
+    gradients = torch.vmap(torch.func.grad(lambda rows: ops.resample(rows, times, times + 0.5).sum()))(rows)
+    assert gradients.shape == rows.shape
+
+
+def test_transforms_leave_nothing_of_theirs_behind(device):
+    torch.manual_seed(0)
+    ops._torch_functions._kept.cache_clear()
+    layer = ops.MSDeformAttn(8, n_levels=2, n_heads=2, n_points=3).to(device)
+    query, references, features = (torch.rand(2, *shape, device=device) for shape in ((7, 8), (7, 2, 2), (36, 8)))
+    run = lambda query: layer(query, references, features, LEVELS)  # noqa: E731
+    changes = [torch.func.jvp(run, (query,), (torch.ones_like(query),))[1] for _ in range(2)]
+    torch.testing.assert_close(*changes)
+    step = 1e-2 * torch.ones_like(query)
+    torch.testing.assert_close((run(query + step) - run(query - step)) / 2e-2, changes[0], rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_tensors_are_refused_by_name(device, layout):
+    value, locations, weights = (tensor.detach() for tensor in inputs(device))
+    nested = torch.nested.nested_tensor(list(value), layout=layout)
+    for given in (nested, nested.requires_grad_()):
+        with pytest.raises(tmaops.InvalidValue, match="value\\n.*a nested tensor"):
+            ops.ms_deform_attn(given, LEVELS, locations, weights)
+
+
 def test_vmap_takes_packed_rows_and_matrices(device):
     values, times, targets, source, target = (tensor.detach() for tensor in packed(device))
 

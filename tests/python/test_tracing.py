@@ -110,6 +110,20 @@ def test_levels_that_a_trace_reads_from_shapes_are_numbers():
     torch.testing.assert_close(traced(torch.zeros(6, 5), value), ops.ms_deform_attn(value, LEVELS, locations, weights))
 
 
+def test_a_script_holds_the_operators_and_refuses_layers_by_name():
+    def model(value, locations, weights):
+        return torch.ops.tmaops.ms_deform_attn(value, [6, 5, 3, 2], locations, weights)
+
+    given, others = inputs("cpu"), inputs("cpu")
+    output, wanted = torch.jit.script(model)(*given), ops.ms_deform_attn(others[0], LEVELS, *others[1:])
+    torch.testing.assert_close(output, wanted)
+    for mine, theirs in zip(*(torch.autograd.grad(made.sum(), of) for made, of in ((output, given), (wanted, others)))):
+        torch.testing.assert_close(mine, theirs)
+    for layer in (Layer(), ops.Linear(3, 2)):
+        with pytest.raises(NotImplementedError, match="torch.jit.script takes no (MSDeformAttn|Linear): use"):
+            torch.jit.script(torch.nn.ModuleList([layer]))
+
+
 def test_a_graph_of_torch_fx_holds_the_functions_whole():
     traced = torch.fx.symbolic_trace(
         lambda value, locations, weights: ops.linear(ops.ms_deform_attn(value, LEVELS, locations, weights), value)

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import tmaops
 import tmaops.torch as ops
 from test_torch import LEVELS, OriginalModule
 from torch import nn
@@ -121,6 +122,24 @@ def test_layers_of_int8_run():
     assert "quantized" in type(quantized.attention_weights).__module__
     got = quantized(*_given(), LEVELS)
     assert 0 < (got - wanted).norm() < 0.05 * wanted.norm()
+
+
+def test_statically_quantized_layers_run_between_real_numbers():
+    from torch.ao import quantization
+
+    module = _module().eval()
+    wanted = module(*_given(), LEVELS)
+    query, references, features = _given()
+    with pytest.raises(tmaops.InvalidType, match="MSDeformAttn: query"):
+        module(torch.quantize_per_tensor(query, 0.1, 0, torch.qint8), references, features, LEVELS)
+    for layer in LAYERS:
+        setattr(module, layer, quantization.QuantWrapper(getattr(module, layer)))
+    engine = next(name for name in torch.backends.quantized.supported_engines if name != "none")
+    torch.backends.quantized.engine, module.qconfig = engine, quantization.get_default_qconfig(engine)
+    prepared = quantization.prepare(module)
+    prepared(*_given(), LEVELS)
+    got = quantization.convert(prepared)(*_given(), LEVELS)
+    assert 0 < (got - wanted).norm() < 0.1 * wanted.norm()
 
 
 def test_layers_of_16_bits_keep_locations_in_f32():
