@@ -413,6 +413,24 @@ def test_functions_with_other_arguments_are_left_alone(repository):
     assert tmaops.compat.active()["other.detector.deformable_attention_core_func"] == "other.detector"
 
 
+class _Layer:
+    def forward(self, *given):
+        return _deformable_attention_kernel(*given)  # noqa: F821
+
+
+def test_names_of_their_own_and_the_layers_that_call_them_are_said_to_be_in_use(repository):
+    module = repository("kornia.rtdetr_head", _deformable_attention_kernel=named(ROWS["mmcv"][2], "_kernel_attention"))
+    forward = types.FunctionType(_Layer.forward.__code__, vars(module))
+    own = type("MultiScaleDeformableAttention", (), {"forward": forward, "__module__": module.__name__})
+    module.MultiScaleDeformableAttention = own
+    module._deformable_attention_kernel.__name__ = "_deformable_attention_kernel"
+    assert tmaops.compat.active()["kornia.rtdetr_head.MultiScaleDeformableAttention"] == "kornia.rtdetr_head"
+    tmaops.compat.detr.patch()
+    used = tmaops.compat.active()
+    assert used["kornia.rtdetr_head._deformable_attention_kernel"] == "tmaops"
+    assert used["kornia.rtdetr_head.MultiScaleDeformableAttention"] == "tmaops"
+
+
 def test_a_value_that_fits_two_layouts_is_refused(repository):
     module = repository("rfdetr.models.ops.functions", **{CORE: named(rfdetr_function, CORE)})
     tmaops.compat.detr.patch()

@@ -15,29 +15,34 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 import sys
-from types import ModuleType
+from typing import Any
+
+from tmaops.compat._replacing import is_ours, modules_beside
+
+
+def _is_on_ours(thing: Any) -> bool:
+    """Whether a function or a class is of tmaops, or a layer's forward names one that is."""
+    forward = getattr(thing, "forward", None)
+    named = getattr(getattr(forward, "__code__", None), "co_names", ())
+    return any(map(is_ours, (thing, forward, *(forward.__globals__.get(name) for name in named))))
 
 
 def active() -> dict[str, str]:
     """Which implementation of deformable attention each imported module has.
 
     Returns:
-        For each name, as "ultralytics.nn.modules.transformer.multi_scale_deformable_attn_pytorch", "tmaops", or where the
+        For each function and class by its name, as "ultralytics.nn.modules.transformer.multi_scale_deformable_attn_pytorch", "tmaops", or where the
         implementation comes from: a module or the file of a compiled extension. "MultiScaleDeformableAttention" is always there
         when Python finds a module of this name, imported or not: an extension that was compiled before goes before tmaops' own.
     """
-    from tmaops.compat import detr, transformers
-    from tmaops.compat._replacing import is_ours, modules_with
+    from tmaops.compat.detr import NAMES
 
-    found = {}
-    extensions = {"MultiScaleDeformableAttention", "ms_deform_attn_backward", "ms_deform_attn_forward"}
-    for name in sorted({*detr.__all__, *transformers.__all__, *extensions} - {"patch", "unpatch"}):
-        for module, thing in modules_with(name):
-            if isinstance(thing, ModuleType) or module.__name__.partition(".")[0] == "tmaops":
-                continue
-            home = getattr(thing, "__module__", None) or getattr(module, "__file__", None) or module.__name__
-            ours = is_ours(getattr(thing, "forward", None)) or is_ours(thing)
-            found[f"{module.__name__}.{name}"] = "tmaops" if ours else home
+    found: dict[str, str] = {}
+    for module in modules_beside("tmaops"):
+        for name, thing in list(vars(module).items()):  # which makes no module load what it loads on demand
+            if NAMES.search(name) and callable(thing):
+                home = getattr(thing, "__module__", None) or getattr(module, "__file__", None) or module.__name__
+                found[f"{module.__name__}.{name}"] = "tmaops" if _is_on_ours(thing) else home
     name = "MultiScaleDeformableAttention"
     findable = getattr(sys.modules.get(name, sys), "__spec__", None) is not None
     spec = importlib.util.find_spec(name) if findable else None

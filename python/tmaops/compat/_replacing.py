@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 
-def modules_with(name: str) -> Iterator[tuple[ModuleType, Any]]:
-    """The imported modules that have a thing of this name, and the thing. Modules that load on demand are not made to."""
-    for module in list(sys.modules.values()):
-        found = getattr(module, "__dict__", {}).get(name)
-        if found is not None:
-            yield module, found
+def modules_beside(*packages: str) -> list[ModuleType]:
+    """The imported modules of all other packages."""
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+    return [module for module in modules if str(module.__name__).partition(".")[0] not in packages]
 
 
 def is_ours(thing: Any) -> bool:

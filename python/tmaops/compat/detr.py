@@ -33,9 +33,10 @@ from torch import Tensor
 
 from tmaops.compat import extension
 from tmaops.compat._attention import Levels, attention, deformable_attention_core_func_v2, pairs, with_starts
-from tmaops.compat._replacing import Replacements, is_ours
+from tmaops.compat._replacing import Replacements, is_ours, modules_beside
 
 _PACKAGES = ("adet", "detrex", "groundingdino")  # which import a compiled _C; another package may hold them
+_NOT_THEIRS = ("tmaops", "torch", "transformers", "libreyolo")
 _replaced = Replacements()
 _put: list[str] = []  # the modules that stand where none was built
 
@@ -100,7 +101,7 @@ def _slot(
 
 
 _COMPILED = ("ms_deform_attn_forward", "ms_deform_attn_backward")
-_NAMES = re.compile("deform.*att", re.IGNORECASE)  # of what may be like ours
+NAMES = re.compile("deform.*att", re.IGNORECASE)  # of what may be like ours
 
 
 def _parameters(function: Any) -> list[str]:
@@ -135,7 +136,7 @@ def _agrees(theirs: Any, ours: str) -> bool | None:
 def _alike(thing: Any) -> str | None:
     """The name of our function that stands in for a function; None for one that stays."""
     name = str(getattr(thing, "__name__", ""))
-    if not _NAMES.search(name) or not callable(thing) or isinstance(thing, type) or is_ours(thing):
+    if not NAMES.search(name) or not callable(thing) or isinstance(thing, type) or is_ours(thing):
         return None
     theirs = _parameters(thing)
     for ours in [name] if name in _FUNCTIONS else _FUNCTIONS:
@@ -146,18 +147,12 @@ def _alike(thing: Any) -> str | None:
     return None
 
 
-def _foreign_modules() -> list[ModuleType]:
-    ours = ("tmaops", "torch", "transformers", "libreyolo")
-    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
-    return [module for module in modules if str(module.__name__).partition(".")[0] not in ours]
-
-
 def _functions_like_ours() -> list[str]:
     """Puts our functions in the place of those that are like them, and says which of a known name are not."""
     found: dict[str, str | None] = {}
-    for module in _foreign_modules():
+    for module in modules_beside(*_NOT_THEIRS):
         for attribute, thing in list(vars(module).items()):
-            if not _NAMES.search(attribute) or is_ours(thing):
+            if not NAMES.search(attribute) or is_ours(thing):
                 continue
             known = attribute.lstrip("_")  # AdelaiDet's class is private
             ours = known if known in _FUNCTIONS and hasattr(thing, "apply") else _alike(thing)
@@ -185,7 +180,7 @@ def _extensions() -> list[str]:
             vars(sys.modules[name]).update(dict.fromkeys(_COMPILED))
             _replaced.set(home, "_C", sys.modules[name])
     replaced = []
-    for module in _foreign_modules():
+    for module in modules_beside(*_NOT_THEIRS):
         for function in _COMPILED if all(name in vars(module) for name in _COMPILED) else ():
             if not is_ours(getattr(module, function)):
                 _replaced.set(module, function, getattr(extension, function))
