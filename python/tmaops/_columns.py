@@ -116,20 +116,17 @@ class Columns:
         back: Callable[[Any], Any] = _as_it_is
         given, torch = values, sys.modules.get("torch")
         if torch is not None and isinstance(values, torch.Tensor):
-            dtype, device = values.dtype, values.device
-            values = values.detach().cpu()
-            if dtype is torch.bfloat16:  # NumPy has no such type
-                return self.add_array(
-                    name,
-                    values.contiguous().view(torch.int16).numpy(),
-                    lambda array: torch.from_numpy(array).view(torch.bfloat16).to(device),
-                    b"bf16",
-                )
-            values = values.numpy()
+            dtype, device, values = values.dtype, values.device, values.detach().cpu()
+            bf16 = dtype is torch.bfloat16  # NumPy has no such type
+            values = (values.contiguous().view(torch.int16) if bf16 else values).numpy()
 
             def back(array: Any) -> Any:
+                if bf16:
+                    return torch.from_numpy(array).view(dtype).to(device)
                 return torch.from_numpy(array).to(device, dtype if array.dtype.kind != "b" else torch.bool)
 
+            if bf16:
+                return self.add_array(name, values, back, b"bf16")
             self.new = lambda array: torch.from_numpy(array).to(device)
         elif not isinstance(values, numpy.ndarray):
             module = type(values).__module__.partition(".")[0]
@@ -197,7 +194,9 @@ class Columns:
             array = values.to_numpy()
             if kind != "O" or _stacked(array) is not None or self.reads(name) and type(array[:1].item()) in _OF_TEXT:
                 return self.add(name, array)
-        elif getattr(inner, "scale", 0):  # a decimal of Arrow
+        elif (
+            inner is not dtype and _stacked(values.dropna()[:1].to_numpy(object)) is not None and kind == "O"
+        ):  # of Arrow
             self.add(name, values.to_numpy(object, na_value=None))
             objects = self.restore.pop()
             return self.restore.append(lambda column: pandas.array(objects(column), dtype=dtype))
@@ -243,12 +242,8 @@ class Columns:
         polars = sys.modules["polars"]
         dtype, missing = values.dtype, values.null_count()
         nulls = bool(missing)
-        inner, rows = dtype, None
-        while hasattr(inner, "inner"):
-            inner = inner.inner
-        if inner is not dtype and inner.is_float() and not nulls:
-            rows = _stacked(values.to_numpy())
-        elif getattr(dtype, "scale", 0):  # a decimal with digits behind the point
+        rows = _stacked(values.to_numpy()) if isinstance(dtype, (polars.List, polars.Array)) and not nulls else None
+        if getattr(dtype, "scale", 0):  # a decimal with digits behind the point
             rows = values.cast(polars.Float64).to_numpy()
 
         def flags(made: Any) -> Any:
