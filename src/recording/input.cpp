@@ -30,6 +30,10 @@ std::string wrap_hint(const Recording& recording, std::int64_t row) {
   const __int128 before = recording.times[static_cast<std::size_t>(row - 1)];
   const __int128 now = recording.times[static_cast<std::size_t>(row)];
   const __int128 unit = nanoseconds_of(recording.time.unit);
+  const TimeColumn& time = recording.time;
+  constexpr __int128 kHour = 3600 * kSecond, kStep = 60 * kSecond;
+  if (time.form == TimeForm::iso8601 && time.iso.zone.empty() && before - now < kHour && before - now > kHour - kStep)
+    return "The clock goes back an hour here, as where summer time ends: write times in UTC, or with their zone.";
   constexpr int kTick = 100;  // of Xsens, in us
   for (const __int128 turn : {unit << 16, unit << 24, unit << 32, kTick * unit << 32, __int128{86'400} * kSecond,
                               __int128{604'800} * kSecond}) {

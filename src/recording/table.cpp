@@ -6,6 +6,7 @@
 
 #include "core/display.hpp"
 #include "core/fail.hpp"
+#include "core/spelling.hpp"
 #include "ops/resample/options.hpp"
 #include "recording/steps.hpp"
 #include "tmaops/error.hpp"
@@ -53,15 +54,11 @@ std::unique_ptr<double[]> matrix(std::int64_t rows, std::int64_t columns) {
   for (std::int64_t row = 0; row < recording.rows(); ++row)
     for (const ModeGroup& group : plan.groups) {
       if (group.interpolation != Interpolation::slerp) continue;
-      bool zero = true, finite = true;
-      std::string values;
       const ColumnView view{recording.columns};
-      for (const ChannelReference& channel : group.channels) {
-        const double value = view.value(channel, row);
-        zero = zero && value == 0;
-        finite = finite && std::isfinite(value);
-        values += (values.empty() ? "" : " ") + real_text(value);
-      }
+      const auto value = [&](const ChannelReference& channel) { return view.value(channel, row); };
+      const bool zero = std::ranges::all_of(group.channels, [](double each) { return each == 0; }, value);
+      const bool finite = std::ranges::all_of(group.channels, [](double each) { return std::isfinite(each); }, value);
+      const std::string values = joined(group.channels, " ", [&](const auto& each) { return real_text(value(each)); });
       if (zero || !finite)
         fail(ErrorCode::bad_quaternion, recording.place(row) + ": " + display_text(view.text(group.channels)), values,
              "a quaternion whose norm is finite and not zero",

@@ -134,18 +134,13 @@ void snap_to_samples(const Recording& recording, std::int64_t snap, ResampleTarg
     for (std::int64_t t = targets.offsets[e]; t < targets.offsets[e + 1]; ++t) {
       std::int64_t& time = targets.sample_times[static_cast<std::size_t>(t)];
       const auto after = std::lower_bound(first, end, time);
-      __int128 best = snap + static_cast<__int128>(1);
-      std::int64_t nearest = time;
-      for (const auto sample : {after == first ? end : after - 1, after}) {
-        if (sample == end) continue;
-        const __int128 distance =
-            *sample > time ? static_cast<__int128>(*sample) - time : static_cast<__int128>(time) - *sample;
-        if (distance >= best) continue;
-        best = distance;
-        nearest = *sample;
-      }
-      targets.snapped += nearest != time;
-      time = nearest;
+      const auto distance = [&](auto sample) {
+        return sample == end ? kMost + kMost : std::max<__int128>(*sample, time) - std::min(*sample, time);
+      };
+      const auto nearest = after == first || distance(after) < distance(after - 1) ? after : after - 1;
+      if (distance(nearest) > snap) continue;
+      targets.snapped += *nearest != time;
+      time = *nearest;
     }
   }
 }

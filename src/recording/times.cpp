@@ -75,6 +75,15 @@ void refuse_other_clocks(const std::vector<double>& times, bool whole, const std
     fail(ErrorCode::bad_parameter, where, "day numbers from " + real_text(least) + " on",
          "seconds since 1970, (t - E) * 86400 with E = 25569 of Excel, 719529 of MATLAB, 2440587.5 of Julian days and "
          "40587 of modified ones; or the unit s, if they are seconds");
+  const auto digits = [&](double day) {  // YYYYMMDD, and what follows it
+    return std::ranges::all_of(times, [&](double time) {
+      const auto date = static_cast<std::int64_t>(time / day), of_month = date % 100, month = date / 100 % 100;
+      return date > 19'900'000 && date < 21'010'000 && month >= 1 && month <= 12 && of_month >= 1 && of_month <= 31;
+    });
+  };
+  if (whole && (digits(1) || digits(1e6) || digits(1e9)))
+    fail(ErrorCode::bad_parameter, where, "dates in digits from " + std::to_string(std::llround(least)) + " on",
+         "ISO 8601, or datetimes (pandas.to_datetime makes them, with format='%Y%m%d%H%M%S')");
   const bool windows = within(1.2275e17, 1.5748e17), dot_net = within(6.2766e17, 6.6239e17);
   if (windows || dot_net)
     fail(ErrorCode::bad_parameter, where, "ticks of 100 ns from " + real_text(least) + " on",

@@ -755,7 +755,7 @@ def _by_door(door, columns, path, **asked):
         tmaops.resample(columns, **asked)
     elif door in ("npz", "csv"):
         np.savez(path / "in.npz", **columns)
-        text = "".join(f"{t!r},{x!r}\n" for t, x in zip(*(values.tolist() for values in columns.values())))
+        text = "".join(f"{t},{x!r}\n" for t, x in zip(*(values.tolist() for values in columns.values())))
         (path / "in.csv").write_text(",".join(columns) + "\n" + text)
         try:
             _by_tool(
@@ -950,3 +950,26 @@ def test_categories_that_name_signals_are_warned_of(kind):
         tmaops.resample(frame, hz=4)
     with pytest.raises(ValueError, match="pass --group 'signal'"):
         tmaops.resample(frame, time="value", hz=4)
+
+
+@pytest.mark.parametrize("door", ["dict", "npz", "csv", "parquet", "hdf5"])
+@pytest.mark.parametrize("digits", ["%Y%m%d%H%M%S", "%Y%m%d"])
+def test_dates_in_digits_are_refused_with_what_makes_datetimes_of_them(digits, door, tmp_path):
+    step = datetime.timedelta(days=1) if digits == "%Y%m%d" else datetime.timedelta(seconds=7)
+    times = [int((datetime.datetime(2024, 2, 25) + i * step).strftime(digits)) for i in range(ROWS)]
+    columns = {"timestamp": np.array(times), "x": wave(1)}
+    with pytest.raises(ValueError, match=r"(?s)dates in digits from 20240225.*pandas\.to_datetime"):
+        _by_door(door, columns, tmp_path, hz=4)
+    columns["timestamp"] = 20_240_501 + np.arange(ROWS)  # 32 is no day
+    _by_door(door, columns, tmp_path, hz=0.5, time_unit="s")
+
+
+@pytest.mark.parametrize("door", ["dict", "npz", "csv", "parquet", "hdf5"])
+def test_the_hour_that_comes_twice_is_not_sorted_away(door, tmp_path):
+    seconds = 2 * 3600 + 59 * 60 + 50 + np.arange(ROWS) % 60
+    seconds[10:] -= 3600
+    texts = [f"2024-10-27 {s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in seconds.tolist()]
+    for asked in ({}, {"sort": True}):
+        with pytest.raises(ValueError, match="goes back an hour here, as where summer time ends"):
+            times = np.array(texts, "S19" if door == "hdf5" else "U19")
+            _by_door(door, {"timestamp": times, "x": wave(1)}, tmp_path, hz=0.5, **asked)
