@@ -22,7 +22,7 @@ from tmaops.compat._replacing import is_ours, modules_beside
 
 def _is_on_ours(thing: Any) -> bool:
     """Whether a function or a class is of tmaops, or a layer's forward names one that is."""
-    forward = getattr(thing, "forward", None)
+    forward: Any = getattr(thing, "forward", None)
     named = getattr(getattr(forward, "__code__", None), "co_names", ())
     return any(map(is_ours, (thing, forward, *(forward.__globals__.get(name) for name in named))))
 
