@@ -80,8 +80,8 @@ def copy_rows(old: Any, new: Any, rows: np.ndarray) -> None:
 
 def as_times(values: np.ndarray) -> np.ndarray:
     """Numbers or text of an array as the library takes times."""
-    if values.dtype.kind not in TEXT:
-        return native(values.reshape(-1))
+    if values.dtype.kind not in TEXT:  # durations as dates, as the library takes them
+        return (made := native(values.reshape(-1))).view(made.dtype.str.replace("m8", "M8"))
     flat = values.reshape(-1).tolist()
     return np.array([each.decode("utf-8", "replace") if isinstance(each, bytes) else each for each in flat], str)
 
@@ -99,7 +99,7 @@ def times_among(arrays: dict[str, Any], asked: str | None, unit: str | None) -> 
     """The array that holds the times, (S) or (S, 1): `asked`, or what the library finds by name; None where there is none."""
     known = {}
     for name, array in arrays.items():
-        if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufM":
+        if array.shape[1:] not in ((), (1,)) or array.shape[:1] in ((), (0,)) or array.dtype.kind not in TEXT + "iufMm":
             continue
         if array.dtype.kind not in TEXT or name == asked or reads_text(name):
             known[name] = as_times(array[:FIRST_ROWS])
@@ -221,11 +221,10 @@ class Part:
     def new_times(self, path: str) -> np.ndarray:
         """The targets in the type and unit of an array of times."""
         array, own, kind = self.arrays[path], self.clock_of(path), self.arrays[path].dtype
-        told = pa.string() if kind.kind in TEXT else pa.from_numpy_dtype(native(np.empty(0, kind)).dtype)
-        if len(own.names) > 1:
-            made = clock.parts_like(self.targets, [told, told], own.unit)[own.names.index(path)]
-        else:
-            made = clock.times_like(self.targets, told, own.unit)
+        types = [self.arrays[name].dtype for name in own.names]
+        told = [pa.string() if t.kind in TEXT else pa.from_numpy_dtype(native(np.empty(0, t)).dtype) for t in types]
+        parts = clock.parts_like if told[1:] else lambda targets, kinds, unit: [clock.times_like(targets, *kinds, unit)]
+        made = parts(self.targets, told, own.unit)[own.names.index(path)]
         longest = kind.kind if kind.kind in "SU" else kind  # texts may become longer
         made = made.to_numpy(zero_copy_only=False).astype(longest)
         return made.reshape(-1, *array.shape[1:])

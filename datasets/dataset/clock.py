@@ -121,10 +121,9 @@ def parts_like(targets: np.ndarray, kinds: Sequence[pa.DataType], unit: str) -> 
     """Targets (T, nanoseconds) as whole seconds and fractions of this unit, rounded once; or as times of day and dates."""
     if unit not in UNITS:
         parts = pc.split_pattern(times_like(targets, pa.string(), unit), " ")
-        return [
-            times_like(targets, kind, unit) if pa.types.is_time(kind) else pc.list_element(parts, 1 - i).cast(kind)
-            for i, kind in enumerate(kinds)
-        ]
+        times, dates = (pc.list_element(parts, 1 - i) for i in range(2))
+        own = dates if is_text(kinds[1]) else dates.cast(pa.timestamp("s")).cast(kinds[1])
+        return [times_like(targets, kinds[0], unit) if pa.types.is_time(kinds[0]) else times.cast(kinds[0]), own]
     seconds, beside = np.divmod((targets + NANOSECONDS[unit] // 2) // NANOSECONDS[unit] * NANOSECONDS[unit], 10**9)
     return [
         times_like(part, kind, "ns") for part, kind in zip((seconds, beside // NANOSECONDS[unit]), kinds, strict=True)

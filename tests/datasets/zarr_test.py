@@ -163,3 +163,29 @@ def test_times_may_be_text_which_becomes_as_long_as_it_must(tmp_path, version, k
         "2026-01-01T00:00:00.066666667",
     ]
     tmaops.dataset.resample(tmp_path / "out.zarr", tmp_path / "half.zarr", hz=5, workers=1)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("form", ["durations", "dates of datetime64 and text", "dates and text"])
+def test_times_may_be_durations_or_have_their_dates_beside_them(form, version, tmp_path):
+    moments = np.datetime64("2024-02-28T23:59:58") + (np.concatenate([np.arange(n) for n in LENGTHS]) * 100).astype(
+        "m8[ms]"
+    )
+    times = {"time": (moments - moments[0]).astype("m8[us]")}
+    if form != "durations":
+        days = moments.astype("M8[D]")
+        times = {"date": days.astype("M8[s]") if "datetime64" in form else days.astype(str)}
+        times["time"] = np.array([str(each)[11:] for each in moments])
+    write(tmp_path / "in.zarr", version, **times)
+    tmaops.dataset.resample(tmp_path / "in.zarr", tmp_path / "out.zarr", hz=5, workers=1)
+    made = zarr.open_group(str(tmp_path / "out.zarr"), mode="r")
+    ends, first = made["meta/episode_ends"][:].tolist(), np.cumsum(LENGTHS) - LENGTHS
+    for begin, end, row, length in zip([0, *ends], ends, first, LENGTHS, strict=False):
+        new = {name: made[f"data/{name}"][begin:end] for name in times}
+        old = {name: values[row : row + length : 2] for name, values in times.items()}
+        assert all(new[name].dtype.kind == old[name].dtype.kind for name in times)
+        if form == "durations":
+            assert (new["time"] == old["time"]).all()
+            continue
+        assert (new["date"] == old["date"]).all()
+        assert [text[:12] for text in new["time"]] == [str(each)[11:] for each in moments[row : row + length : 2]]

@@ -864,16 +864,17 @@ OF_ARROW = {"Date": "date32", "Time": "time64[us]"}
 
 @pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
 @pytest.mark.parametrize("door", ["dictionary", "pandas", "pandas of arrow", "polars", "parquet"])
-@pytest.mark.parametrize("dates", ["dates", "moments", "text", "none"])
+@pytest.mark.parametrize("dates", ["dates", "moments", "moments of UTC", "text", "none"])
 def test_times_of_day_are_one_time_with_their_dates_of_any_type(door, dates, tmp_path):
-    if door == "pandas of arrow" and dates in ("moments", "text"):
+    if door == "pandas of arrow" and dates in ("moments", "moments of UTC", "text"):
         pytest.skip("as of pandas")
     moments = [datetime.datetime(2024, 5, 1, 23, 59, 58) + datetime.timedelta(seconds=t) for t in TIMES.tolist()]
     columns = {"Time": [each.time() for each in moments], "x": TIMES.tolist()}
     made_of = {"dates": lambda day: day, "text": str, "moments": lambda day: datetime.datetime(*day.timetuple()[:3])}
+    made_of["moments of UTC"] = lambda day: made_of["moments"](day).replace(tzinfo=datetime.timezone.utc)
     if dates != "none":
         columns["Date"] = [made_of[dates](each.date()) for each in moments]
-    if dates == "moments" and door == "dictionary":
+    if dates.startswith("moments") and door == "dictionary":
         pytest.skip("objects of datetime are moments")
     made = _of_frame(door, columns, tmp_path)
     assert {name: made[name] for name in columns} == {name: columns[name][::2] for name in columns}
