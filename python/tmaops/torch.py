@@ -658,7 +658,8 @@ def resample(
         "duplicates": duplicates,
         "max_gap": max_gap,
     }
-    if isinstance(values, Tensor) and _resample.lies_along_axis(values, axis, source_offsets, target_offsets):
+    dense = isinstance(values, Tensor) and not values.is_nested
+    if dense and _resample.lies_along_axis(values, axis, source_offsets, target_offsets):
         place = _resample.axis_of(values, axis)
         first = values.movedim(place, 0)
         rows = first.reshape(1, first.shape[0], math.prod(first.shape[1:]))
@@ -751,8 +752,9 @@ def linear(
     Returns:
         (..., out_features).
     """
-    if not isinstance(x, Tensor):
-        raise invalid_type("linear: x", type(x).__name__, "a torch.Tensor")
+    for what, given in (("x", x), ("weight", weight)):
+        if not isinstance(given, Tensor):
+            raise invalid_type(f"linear: {what}", type(given).__name__, "a torch.Tensor")
     narrow = _autocast_dtype(x)
     if narrow is not None:
         x, weight, bias = (  # type: ignore[assignment]
@@ -795,8 +797,7 @@ def _gemm_pays(
 
 def _not_scripted(layer: torch.nn.Module) -> None:
     """What torch.jit.script asks a layer first."""
-    kind = type(layer).__name__
-    raise NotImplementedError(f"tmaops: torch.jit.script takes no {kind}: use torch.jit.trace or torch.export")
+    raise NotImplementedError(f"torch.jit.script takes no {type(layer).__name__} of tmaops: trace or export it")
 
 
 class Linear(torch.nn.Linear):

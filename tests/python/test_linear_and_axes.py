@@ -45,6 +45,14 @@ def test_autocast_converts_as_for_layers_of_torch(device):
     assert x.grad.dtype is torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_no_tensor_is_refused_by_name(dtype):
+    x, weight = torch.ones(9, 8, dtype=dtype), torch.ones(6, 8, dtype=dtype)
+    for what, given in {"x": (None, weight), "weight": (x, weight.tolist())}.items():
+        with pytest.raises(tmaops.InvalidType, match=f"linear: {what}"):
+            ops.linear(*given)
+
+
 def test_layers_pass_gradcheck_and_are_printed():
     layer = ops.Linear(4, 3, activation="silu", dtype=torch.float64)
     assert torch.autograd.gradcheck(layer, (torch.randn(2, 4, dtype=torch.float64, requires_grad=True),))

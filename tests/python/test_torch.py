@@ -586,6 +586,8 @@ def test_nested_tensors_are_refused_by_name(device, layout):
     for given in (nested, nested.requires_grad_()):
         with pytest.raises(tmaops.InvalidValue, match="value\\n.*a nested tensor"):
             ops.ms_deform_attn(given, LEVELS, locations, weights)
+        with pytest.raises(tmaops.InvalidValue, match="values\\n.*a nested tensor"):
+            ops.resample(given, torch.arange(36.0), torch.arange(3.0))
 
 
 def test_vmap_takes_packed_rows_and_matrices(device):
