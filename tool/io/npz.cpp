@@ -65,12 +65,6 @@ std::vector<std::string> NpzReader::names() const {
   return all;
 }
 
-bool NpzReader::has(std::string_view name) const {
-  for (const std::string& other : names())
-    if (other == name) return true;
-  return false;
-}
-
 Array NpzReader::read(std::string_view name) const {
   for (const ZipMember& member : zip_.members()) {
     if (member.name != std::string(name) + std::string(kSuffix)) continue;

@@ -23,7 +23,6 @@ class NpzReader {
 
   /// Names of the arrays in the order of the archive, without ".npy".
   std::vector<std::string> names() const;
-  bool has(std::string_view name) const;
   /// Throws Error array_missing, which lists the names of all arrays, and the errors of ZipReader::read and parse_npy.
   Array read(std::string_view name) const;
 

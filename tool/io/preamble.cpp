@@ -69,23 +69,21 @@ void read_motive(const std::vector<std::string_view>& lines, Preamble& found) {
   }
 }
 
-/// A line of markers, each above its coordinates X1 Y1 Z1.
-void read_trc(const std::vector<std::string_view>& lines, Preamble& found) {
-  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
-    const std::vector<std::string> markers = fields_of(lines[i], '\t');
-    if (!markers[0].starts_with("Frame") || field_at(markers, 1) != "Time") continue;
-    std::vector<std::string> coordinates = fields_of(lines[i + 1], '\t');
-    while (!coordinates.empty() && coordinates.back().empty()) coordinates.pop_back();
-    std::set<std::string> taken;
-    std::string marker;
-    for (std::size_t k = 0; k < coordinates.size(); ++k) {
-      if (!field_at(markers, k).empty()) marker = markers[k];
-      add_name(found.names, taken, {marker, coordinates[k].substr(0, 1)});
-    }
-    found.lines = static_cast<std::int64_t>(i) + 2;
-    found.delimiter = '\t';
-    return;
+/// Names of a line of markers, each above the coordinates in the line below: X1 Y1 Z1, or X Y Z. Their first letters
+/// are the names of those.
+void read_markers(const std::vector<std::string_view>& lines, std::size_t at, char delimiter, Preamble& found) {
+  const std::vector<std::string> markers = fields_of(lines[at], delimiter);
+  std::vector<std::string> coordinates = fields_of(lines[at + 1], delimiter);
+  while (!coordinates.empty() && coordinates.back().empty()) coordinates.pop_back();
+  std::set<std::string> taken;
+  std::string marker;
+  for (std::size_t k = 0; k < coordinates.size(); ++k) {
+    if (!field_at(markers, k).empty()) marker = markers[k];
+    const std::string& name = coordinates[k];  // without the number of the marker
+    add_name(found.names, taken, {marker, name.substr(0, name.find_last_not_of("0123456789") + 1)});
   }
+  found.lines = static_cast<std::int64_t>(at) + 2;
+  found.delimiter = delimiter;
 }
 
 /// Leaves out the lines above the header, which is the first line that fits.
@@ -105,19 +103,26 @@ Preamble find_preamble(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const std::vector<std::string_view> lines = first_lines(text);
   Preamble found;
+  double rate = 0;  // per second
   if (text.starts_with("Format Version,")) {
     found.recorder = "OptiTrack Motive";
     read_motive(lines, found);
   } else if (text.starts_with("PathFileType")) {
     found.recorder = "OpenSim (trc)";
-    read_trc(lines, found);
-  } else if (text.starts_with("//")) {
-    found.recorder = "Xsens MT Manager";
-    found.tick = 100'000;
-    end_above(lines, [](std::string_view line) { return line.starts_with("PacketCounter"); }, found);
-  } else if (text.starts_with("sep=") || text.starts_with("DeviceTag")) {
-    found.recorder = "Movella DOT";
-    found.tick = 1'000;
+    for (std::size_t i = 1; i + 1 < lines.size() && found.lines == 0; ++i)
+      if (lines[i].starts_with("Frame") && field_at(fields_of(lines[i], '\t'), 1) == "Time")
+        read_markers(lines, i, '\t', found);
+  } else if (lines.size() > 5 && lines[3].starts_with("Frame,Sub Frame") &&
+             recording::parse_real(trimmed(lines[1].substr(0, lines[1].find(','))), rate) == ParseResult::good) {
+    found.recorder = "Vicon Nexus";
+    read_markers(lines, 2, ',', found);
+    ++found.lines;  // of units
+    found.time = "Frame";
+    found.tick = 1e9 / rate;
+  } else if (text.starts_with("//") || text.starts_with("sep=") || text.starts_with("DeviceTag")) {
+    const bool xsens = text.starts_with("//");
+    found.recorder = xsens ? "Xsens MT Manager" : "Movella DOT";
+    found.tick = xsens ? 100'000 : 1'000;
     end_above(lines, [](std::string_view line) { return line.starts_with("PacketCounter"); }, found);
   } else {
     found.recorder = "OpenSim";

@@ -172,9 +172,10 @@ Recording parse_text_recording(std::string_view text, const std::string& where, 
                                  table_column(table, *chosen.second).data, recording.where);
   else
     parse_times(recording, table, chosen, options);
-  for (std::size_t row = 0; ticks && row < table.rows(); ++row)  // they are said, and written, in microseconds
-    if (std::int64_t& time = recording.times[row]; __builtin_mul_overflow(time, above.tick / 1000, &time))
-      fail(ErrorCode::time_overflow, table.place(row, chosen.index), "ticks beyond 64 bits of nanoseconds", "fewer");
+  for (std::int64_t& time : recording.times)  // ticks are said, and written, in microseconds
+    if (const double count = static_cast<double>(time) / 1000;
+        ticks && time_from_f64(count * above.tick, TimeUnit::nanoseconds, time) != ParseResult::good)
+      fail(ErrorCode::time_overflow, table.where, "ticks beyond 64 bits of nanoseconds", "fewer");
   if (ticks) recording.time.unit_source = UnitSource::format;
   if (ticks) recording.time.name = name_with_unit(recording.time.name, recording.time.unit);
   if (tum) {

@@ -1,6 +1,7 @@
 // `tmaops resample`: choosing and renaming columns, trajectories from other files, and the mask of rows without data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -77,7 +78,7 @@ TEST_F(ResampleColumns, channels_of_an_array_become_columns) {
   const io::NpzReader npz(path("out.npz"));
   EXPECT_EQ(npz.read("tail").text(), "(2, 2) <f4");
   EXPECT_EQ(npz.read("lens").text(), "(3,) <f8");
-  EXPECT_FALSE(npz.has("state"));
+  EXPECT_EQ(std::ranges::count(npz.names(), "state"), 0);
 }
 
 const char* kEuroc =
@@ -136,7 +137,7 @@ TEST_F(ResampleColumns, rows_that_an_earlier_run_found_without_data_are_no_sampl
   run(path("b.npz"), {"--hz", "1", "--json"}, "c.npz");
   EXPECT_EQ(nlohmann::json::parse(last.out)["missing"]["samples"], 7);
   const io::NpzReader npz(path("c.npz"));
-  EXPECT_FALSE(npz.has("valid_2"));
+  EXPECT_EQ(std::ranges::count(npz.names(), "valid_2"), 0);
   EXPECT_EQ(values(io::read_recording(path("c.npz")), "valid"), (Values{1, 1, 0, 0, 0, 1, 1}));
   const auto text_rows = run(path("a.npz"), {"--hz", "1"}, "d.csv");
   EXPECT_EQ(values(text_rows, "x"), (Values{0, 1, 5, 6}));

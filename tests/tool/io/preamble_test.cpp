@@ -103,6 +103,18 @@ TEST_F(PreambleTest, coordinates_of_opensim_have_the_names_of_their_markers) {
   expect_said(recording, "5 lines above the data are those of OpenSim (trc)");
 }
 
+TEST_F(PreambleTest, frames_of_vicon_are_times_by_the_rate_above_them) {
+  const Recording recording = read("a.csv",
+                                   "Trajectories\n120,Hz\n,,S:LFHD,,,S:RFHD,,\nFrame,Sub Frame,X,Y,Z,RX,RY,RZ\n"
+                                   ",,mm,mm,mm,deg,deg,deg\n"
+                                   "1,0,1.5,2.5,3.5,4.5,5.5,6.5\n2,0,1.5,2.5,3.5,4.5,5.5,\n301,0,1,2,3,4,5,6.25\n");
+  EXPECT_EQ(column_names(recording),
+            (NameList{"Sub Frame", "S:LFHD.X", "S:LFHD.Y", "S:LFHD.Z", "S:RFHD.RX", "S:RFHD.RY", "S:RFHD.RZ"}));
+  EXPECT_EQ(recording.times, (std::vector<std::int64_t>{8'333'333, 16'666'667, 2'508'333'333}));
+  EXPECT_EQ(recording.columns[6].missing, 1);
+  expect_said(recording, "5 lines above the data are those of Vicon Nexus");
+}
+
 TEST_F(PreambleTest, a_line_of_excel_says_the_delimiter) {
   for (const char* text : {"sep=;\r\nt;x\r\n0;1.5\r\n0.5;2.5\r\n", "sep=,\n\"t\",\"x\"\n0,1.5\n0.5,2.5\n"}) {
     const Recording recording = read("excel.csv", text);
