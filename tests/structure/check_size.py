@@ -12,7 +12,7 @@ executor, which checks kernels in a build of its own, is not counted.
 import pathlib
 import sys
 
-CEILINGS = {"product": 44_290, "whole": 72_047}
+CEILINGS = {"product": 44_290, "whole": 72_044}
 GOALS = {"product": 40_000, "whole": 62_000}
 PRODUCT = ("include", "src", "python")
 WINGS = ("tool", "study", "measure", "datasets")
