@@ -157,7 +157,7 @@ std::vector<std::int64_t> text_times(const Array& texts, const PlaceOf& place, c
     if (result == ParseResult::not_a_number || (dates && row > 0 && style.order != time.iso.order))
       refuse(row, dates ? "a date and time of the form of the rows before (ISO 8601 has one form alone)"
                         : "a number, as a time in " + std::string(to_string(time.unit)) +
-                              ", or ISO 8601 (pandas.to_datetime makes it of other dates)");
+                              ", or ISO 8601 (pandas.to_datetime makes it of other dates, to_timedelta of durations)");
     if (result != ParseResult::good) fail_time(place(row), display_text(own), result, time);
     if (row == 0) time.iso = style;
     if (dates && style.zone.empty() != time.iso.zone.empty())
