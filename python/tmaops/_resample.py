@@ -262,9 +262,9 @@ def axis_of(values: Any, axis: int | None) -> int:
     rank = len(values.shape)
     if axis is None:
         return 0
-    if not -rank <= axis < rank:
-        raise invalid_value("resample: axis", f"{axis} for values of {rank} dimensions", f"from {-rank} to {rank - 1}")
-    return axis % rank
+    if not hasattr(axis, "__index__") or not -rank <= axis < rank:
+        raise invalid_value("resample: axis", f"{axis!r} of {rank} dimensions", f"one from {-rank} to {rank - 1}")
+    return int(axis) % rank
 
 
 def _along_axis(given: Given) -> Any:

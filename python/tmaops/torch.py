@@ -372,10 +372,9 @@ def _vmap_rule(name: str, info: Any, dims: tuple[Any, ...], *arguments: Any) -> 
     output = operator(*given)
     if isinstance(output, Tensor):
         return output.unflatten(0, (size, each)), 0
-    kept = [made.dim() > 1 for made in output]  # a gradient that is not needed has one dimension, of nothing
-    return tuple(made.unflatten(0, (size, each)) if keep else made for made, keep in zip(output, kept)), tuple(
-        0 if keep else None for keep in kept
-    )
+    joined = tuple(0 if made.dim() > 1 else None for made in output)  # one dimension: a gradient that is not needed
+    parts = (made if dim is None else made.unflatten(0, (size, each)) for made, dim in zip(output, joined))
+    return tuple(parts), joined
 
 
 # --- multi-scale deformable attention --------------------------------------------------------------------------------
@@ -654,7 +653,7 @@ def resample(
     """
     options: dict[str, Any] = {
         "interpolation": interpolation,
-        "outside": outside,
+        "outside": outside or "hold",
         "duplicates": duplicates,
         "max_gap": max_gap,
     }
@@ -752,9 +751,10 @@ def linear(
     Returns:
         (..., out_features).
     """
-    for what, given in (("x", x), ("weight", weight)):
-        if not isinstance(given, Tensor):
-            raise invalid_type(f"linear: {what}", type(given).__name__, "a torch.Tensor")
+    dtype = torch.float32 if out_dtype is None else out_dtype
+    for what, given, kind in (("x", x, Tensor), ("weight", weight, Tensor), ("out_dtype", dtype, torch.dtype)):
+        if not isinstance(given, kind):
+            raise invalid_type(f"linear: {what}", type(given).__name__, f"a torch.{kind.__name__}")
     narrow = _autocast_dtype(x)
     if narrow is not None:
         x, weight, bias = (  # type: ignore[assignment]

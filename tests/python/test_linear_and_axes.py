@@ -51,6 +51,19 @@ def test_what_is_no_tensor_is_refused_by_name(dtype):
     for what, given in {"x": (None, weight), "weight": (x, weight.tolist())}.items():
         with pytest.raises(tmaops.InvalidType, match=f"linear: {what}"):
             ops.linear(*given)
+    with pytest.raises(tmaops.InvalidType, match="linear: out_dtype"):
+        ops.linear(x, weight, out_dtype="float32")
+
+
+@pytest.mark.parametrize("resample", [tmaops.resample, ops.resample])
+def test_an_axis_is_a_whole_number_of_any_kind(resample):
+    values, times = torch.rand(2, 5, 3), torch.arange(5.0)
+    wanted = resample(values, times, times[:-1] + 0.5, outside=None)
+    for axis in (np.int64(1), torch.tensor(1), -2):
+        assert torch.equal(resample(values, times, times[:-1] + 0.5, axis=axis), wanted)
+    for axis in (1.0, "1", 3):
+        with pytest.raises(tmaops.InvalidValue, match="resample: axis"):
+            resample(values, times, times, axis=axis)
 
 
 def test_layers_pass_gradcheck_and_are_printed():
