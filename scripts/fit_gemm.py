@@ -163,6 +163,10 @@ def takes(tile: Tile, case: str) -> bool:
         k_major = case[1 - tile.swapped] == ("R" if tile.swapped else "C")
         if tile[1:3] not in ALONG_BOTH and k_major == (tile[1:3] == (64, 192)):
             return False
+        height_major = case[tile.swapped] == ("C" if tile.swapped else "R")  # the other operand runs along K
+        height = n if tile.swapped else m
+        if height_major and height <= 32 and not (k_major and width <= 32 and not tile.swapped):
+            return False
         if tile.columns == 16 or (k_major and width <= 32):
             if tile.rows != 64 or tile.columns != (16 if width <= 16 else 32):
                 return False

@@ -121,7 +121,7 @@ TEST_F(GemmMeasuredChoices, are_near_the_best_for_what_follows_a_product) {
 }
 
 TEST_F(GemmMeasuredChoices, serve_an_h100_too) {
-  const Problem product = problem_of("RC 3x13824x1024", DType::f16);
+  const Problem product = problem_of("RC 1x13824x1024", DType::f16);
   EXPECT_EQ(select(product, h100(), "", "off").name(), "wgmma_cp_async/64x128");
   EXPECT_NE(select(product, test::made_up_gpu(90), "", "off").name(), "wgmma_cp_async/64x128");
 }

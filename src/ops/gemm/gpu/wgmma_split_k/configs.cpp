@@ -30,6 +30,9 @@ constexpr Tile kAlongK[] = {{64, 32, 4}, {64, 48},      {64, 80},   {64, 96},   
                             {192, 128},  {192, 136},    {192, 144}, {192, 152}, {256, 80}};
 constexpr Tile kAlongN[] = {{64, 192}};
 
+/// Tiles with as many columns were the fastest for such products, or within 4 % (docs/findings/gemm_models.md, L13).
+bool has_few_columns(const Problem& product) { return product.b.order != Order::row && product.n <= 32; }
+
 /// The tiles for a product, as it is or as D^T = B^T A^T.
 void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceInfo& device, bool swapped,
                bool whole_chunks) {
@@ -48,8 +51,7 @@ void add_tiles(std::vector<Config>& made, const Problem& product, const DeviceIn
       made.push_back(config);
     }
   };
-  if (k_major && product.n <= 16) return add({64, 16, 8});
-  if (k_major && product.n <= 32) return add({64, 32, 4});
+  if (has_few_columns(product)) return add(product.n <= 16 ? Tile{64, 16, 8} : Tile{64, 32, 4});
   using Tiles = std::span<const Tile>;
   for (const Tiles tiles : {Tiles(kTiles), k_major ? Tiles(kAlongK) : Tiles(kAlongN)})
     for (const Tile& tile : tiles)
@@ -63,8 +65,9 @@ std::vector<Config> configs(const Problem& problem, const DeviceInfo& device) {
   std::vector<Config> made;
   const bool whole_chunks = has_whole_chunks(row_major);
   const bool swaps = !row_major.c || !has_fused_rows(row_major);  // else the C of D^T would be read in columns
-  add_tiles(made, row_major, device, false, whole_chunks);
-  if (swaps) add_tiles(made, transposed(row_major), device, true, whole_chunks);
+  if (!swaps || has_few_columns(row_major) || !has_few_columns(transposed(row_major)))
+    add_tiles(made, row_major, device, false, whole_chunks);
+  if (swaps && !has_few_columns(row_major)) add_tiles(made, transposed(row_major), device, true, whole_chunks);
   return made;
 }
 
