@@ -473,14 +473,12 @@ def _reference_gradient(given: dict[str, Any], grads: Tensor, offsets: Tensor, r
 
 def _flat_levels(levels: Tensor | Sequence[Sequence[int]]) -> list[int]:
     flat: list[Any] = []
-    whole = True
     try:
         for height, width in levels.tolist() if isinstance(levels, Tensor) else levels:
             flat += (height, width)
-            whole = whole and type(height) is not float and type(width) is not float
     except (TypeError, ValueError):
-        whole = False
-    if not whole:
+        flat = [math.nan]
+    if float in map(type, flat):
         return _ms_deform_attn.flat_levels("ms_deform_attn", levels)  # which says what is wrong
     if torch.jit.is_tracing():
         return [int(side) for side in flat]  # sides that were read from shapes are tensors
@@ -587,10 +585,9 @@ def _(values, target_times, source_offsets, source_offset_tensor, target_offsets
     targets = target_times.shape[-1]
     if target_offsets is not None or target_offset_tensor is not None:
         return values.new_empty((targets, values.shape[-1]))
+    batch = values.shape[0] if source_offsets is None else len(source_offsets) - 1
     if source_offset_tensor is not None:
         batch = source_offset_tensor.shape[0] - 1
-    else:
-        batch = values.shape[0] if source_offsets is None else len(source_offsets) - 1
     return values.new_empty((batch, targets, values.shape[-1]))
 
 
@@ -651,12 +648,8 @@ def resample(
     Raises:
         tmaops.Error: as tmaops.resample. NotImplementedError in forward mode and for second derivatives of modes that are not linear.
     """
-    options: dict[str, Any] = {
-        "interpolation": interpolation,
-        "outside": outside or "hold",
-        "duplicates": duplicates,
-        "max_gap": max_gap,
-    }
+    options: dict[str, Any] = {"interpolation": interpolation, "duplicates": duplicates, "max_gap": max_gap}
+    options["outside"] = outside or "hold"
     dense = isinstance(values, Tensor) and not values.is_nested
     if dense and _resample.lies_along_axis(values, axis, source_offsets, target_offsets):
         place = _resample.axis_of(values, axis)
@@ -703,8 +696,7 @@ def _gemm_gradient(ctx, grad):
         grad_b = _operators["gemm"](left.transpose(-1, -2), right, out_dtype=b.dtype)
     if bias is not None and needs[2]:
         grad_bias = grad.flatten(0, -2).float().sum(0).to(bias.dtype)
-    gradients = {"a": grad_a, "b": grad_b, "bias": grad_bias}
-    return tuple(gradients.get(what) for what in _names["gemm"])
+    return tuple({"a": grad_a, "b": grad_b, "bias": grad_bias}.get(what) for what in _names["gemm"])
 
 
 def gemm(
@@ -800,8 +792,9 @@ def _not_scripted(layer: torch.nn.Module) -> None:
     raise NotImplementedError(f"torch.jit.script takes no {type(layer).__name__} of tmaops: trace or export it")
 
 
-class Linear(torch.nn.Linear):
-    """torch.nn.Linear with an activation, by `linear`. It has the same parameters and loads the same weights.
+class Linear(torch.nn.Module):
+    """A torch.nn.Linear, `linear`, and an activation. They are one call, by the function `linear`; where hooks, LoRA or a quantised layer
+    are on the layer or in its place, it is called, and the activation follows. The weights of a torch.nn.Linear load.
 
     Args:
         in_features, out_features, bias, device, dtype: as for torch.nn.Linear. activation: as for `gemm`.
@@ -816,20 +809,28 @@ class Linear(torch.nn.Linear):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(in_features, out_features, bias, device, dtype)
+        super().__init__()
+        self.linear = torch.nn.Linear(in_features, out_features, bias, device, dtype)
         self.activation = activation
 
     __prepare_scriptable__ = _not_scripted
 
     def forward(self, input: Tensor) -> Tensor:
-        chosen = _torch_functions.ACTIVATIONS.get(self.activation)
-        if chosen is not None and input.is_cpu and input.dtype.itemsize > 2 and not torch.is_autocast_enabled("cpu"):
-            sums = torch.nn.functional.linear(input, self.weight, self.bias)  # what `linear` does, in less time
-            return sums if self.activation == "none" else chosen(sums)
-        return linear(input, self.weight, self.bias, activation=self.activation)
+        """activation(linear(input)), (..., out_features)."""
+        layer, chosen = self.linear, _torch_functions.ACTIVATIONS.get(self.activation)
+        torch_alone = input.is_cpu and input.dtype.itemsize > 2 and not torch.is_autocast_enabled("cpu")
+        if chosen is None or (not torch_alone and _is_plain_linear(layer, type(None))):
+            return linear(input, layer.weight, layer.bias, activation=self.activation)
+        return chosen(layer(input))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        for name in {"weight", "bias"} & {key.removeprefix(prefix) for key in state_dict}:
+            state_dict[f"{prefix}linear.{name}"] = state_dict.pop(prefix + name)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, activation={self.activation!r}"
+        """The activation."""
+        return f"activation={self.activation!r}"
 
 
 # Where an operator's function over ctypes is, and what makes the operator's arguments its own.
@@ -894,11 +895,11 @@ def _without_autocast(like: Tensor) -> contextlib.AbstractContextManager:
     return torch.autocast(kind, enabled=False) if kind in _DEVICES else contextlib.nullcontext()
 
 
-def _is_plain_linear(layer: torch.nn.Module) -> bool:
-    """Whether calling the layer is F.linear of its weight and bias and nothing else."""
+def _is_plain_linear(layer: torch.nn.Module, bias: type = torch.nn.Parameter) -> bool:
+    """Whether calling the layer is F.linear of its weight and bias and nothing else. `bias`: what this may be, too."""
     return (
         type(layer) is torch.nn.Linear
-        and type(layer.weight) is type(layer.bias) is torch.nn.Parameter
+        and {type(layer.weight), type(layer.bias)} <= {torch.nn.Parameter, bias}
         and "forward" not in layer.__dict__
         and not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks)
         and not torch.nn.modules.module._has_any_global_hook()
@@ -985,8 +986,7 @@ class MSDeformAttn(torch.nn.Module):
         if d_model % n_heads:
             raise ValueError(f"MSDeformAttn: got d_model {d_model}, needed a multiple of n_heads {n_heads}")
         self.d_model, self.n_levels, self.n_heads, self.n_points = d_model, n_levels, n_heads, n_points
-        self.offset_scale = offset_scale
-        self.im2col_step = 64
+        self.offset_scale, self.im2col_step = offset_scale, 64
         self.sampling_offsets = torch.nn.Linear(d_model, n_heads * n_levels * n_points * 2)
         self.attention_weights = torch.nn.Linear(d_model, n_heads * n_levels * n_points)
         self.value_proj = torch.nn.Linear(d_model, d_model)

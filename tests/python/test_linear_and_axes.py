@@ -21,14 +21,15 @@ def test_layers_take_what_those_of_torch_take(device, shape, dtype):
     for activation in ("none", "gelu"):
         layer = ops.Linear(8, 6, activation=activation, device=device, dtype=dtype)
         plain = torch.nn.Linear(8, 6, device=device, dtype=dtype)
-        plain.load_state_dict(layer.state_dict())
+        layer.load_state_dict(plain.state_dict())  # the names of torch's layer, and its own
+        layer.load_state_dict(layer.state_dict())
         x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
         got, wanted = layer(x), TORCH[activation](plain(x))
         assert got.shape == wanted.shape and got.dtype is wanted.dtype
         near = {"rtol": 2e-2, "atol": 2e-2} if dtype.itemsize == 2 else {}
         torch.testing.assert_close(got, wanted, **near)
         grad = torch.randn_like(wanted)
-        mine = torch.autograd.grad(got, (x, layer.weight, layer.bias), grad)
+        mine = torch.autograd.grad(got, (x, layer.linear.weight, layer.linear.bias), grad)
         theirs = torch.autograd.grad(wanted, (x, plain.weight, plain.bias), grad)
         for one, other in zip(mine, theirs):
             torch.testing.assert_close(one, other, **near)
@@ -37,8 +38,8 @@ def test_layers_take_what_those_of_torch_take(device, shape, dtype):
 def test_autocast_converts_as_for_layers_of_torch(device):
     layer, x = ops.Linear(8, 6, activation="relu", device=device), torch.randn(16, 8, device=device, requires_grad=True)
     with torch.autocast(device, torch.bfloat16):
-        got, wanted = layer(x), torch.relu(torch.nn.functional.linear(x, layer.weight, layer.bias))
-        assert layer.double()(x.double()).dtype is torch.nn.functional.linear(x.double(), layer.weight).dtype
+        got, wanted = layer(x), torch.relu(torch.nn.functional.linear(x, layer.linear.weight, layer.linear.bias))
+        assert layer.double()(x.double()).dtype is torch.nn.functional.linear(x.double(), layer.linear.weight).dtype
     assert got.dtype is wanted.dtype is torch.bfloat16
     torch.testing.assert_close(got, wanted, rtol=2e-2, atol=2e-2)
     got.sum().backward()
@@ -69,9 +70,40 @@ def test_an_axis_is_a_whole_number_of_any_kind(resample):
 def test_layers_pass_gradcheck_and_are_printed():
     layer = ops.Linear(4, 3, activation="silu", dtype=torch.float64)
     assert torch.autograd.gradcheck(layer, (torch.randn(2, 4, dtype=torch.float64, requires_grad=True),))
-    assert repr(layer) == "Linear(in_features=4, out_features=3, bias=True, activation='silu')"
+    assert repr(layer).startswith("Linear(\n  activation='silu'\n  (linear): Linear(in_features=4")
     with pytest.raises(tmaops.Error, match="one of none, relu, gelu, silu"):
         ops.linear(torch.ones(2, 4), torch.ones(3, 4), activation="tanh")
+
+
+class Added(torch.nn.Module):
+    """What LoRA puts in the place of a layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.base_layer, self.added = layer, torch.nn.Linear(8, 6, bias=False, dtype=layer.weight.dtype)
+
+    def forward(self, x):
+        return self.base_layer(x) + self.added(x)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_takes_the_place_of_a_layer_comes_before_the_activation(device, dtype, bias):
+    """Tools that replace each torch.nn.Linear of a model, LoRA of PEFT for one, found the activation in it."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(ops.Linear(8, 6, bias, activation="relu", device=device, dtype=dtype))
+    x = torch.randn(16, 8, device=device, dtype=dtype)
+    own = dict(model.named_modules())
+    linears = [name for name, module in own.items() if isinstance(module, torch.nn.Linear)]
+    assert linears == ["0.linear"]
+    plain = model(x)
+    torch.testing.assert_close(plain, torch.relu(own["0.linear"](x)), rtol=2e-2, atol=2e-2)
+    handle = own["0.linear"].register_forward_hook(lambda layer, given, sums: sums - 1)
+    torch.testing.assert_close(model(x), torch.relu(own["0.linear"](x)))
+    handle.remove()
+    model[0].linear = Added(own["0.linear"]).to(device)
+    torch.testing.assert_close(model(x), torch.relu(model[0].linear(x)))
+    assert not torch.equal(model(x), plain)
 
 
 def test_f32_on_the_cpu_is_the_work_of_torch():
