@@ -126,16 +126,16 @@ def compiled(model, mode, operators):
 @contextlib.contextmanager
 def running_on(implementation, model, calls):
     """Puts the model on tmaops, or leaves it its own code; `calls` gets an entry for each call of the operator."""
-    attention = compat.attention
+    attention = compat.ops.ms_deform_attn
     if implementation == "tmaops":
         if calls is not None:
-            compat.attention = lambda *args, **more: calls.append(1) or attention(*args, **more)
+            compat.ops.ms_deform_attn = lambda *args, **more: calls.append(1) or attention(*args, **more)
         compat.patch(model)
     try:
         yield
     finally:
         compat.unpatch()
-        compat.attention = attention
+        compat.ops.ms_deform_attn = attention
 
 
 def check(name, model, given, dtype, training, exact, options):

@@ -95,7 +95,8 @@ class Page:
             options, group = "", None
             for index, (of, label, _) in enumerate(choices):
                 if of != group:
-                    options += f"{'</optgroup>' if group else ''}{f'<optgroup label={_quoted(of)}>' if of else ''}"
+                    options += "</optgroup>" if group else ""
+                    options += f"<optgroup label='{html.escape(of)}'>" if of else ""
                     group = of
                 options += f"<option value='{index}'>{html.escape(label)}</option>"
             self.add(f"<select id='{name}-choice' aria-label='plot'>{options}{'</optgroup>' if group else ''}</select>")
@@ -118,10 +119,6 @@ class Page:
             + "\n".join(self._parts)
             + f"\n<script>{_SCRIPT}</script></body></html>\n"
         )
-
-
-def _quoted(text: str) -> str:
-    return f'"{html.escape(text)}"'
 
 
 def check_page(path: pathlib.Path, option: str, force: bool = False) -> None:

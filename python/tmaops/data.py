@@ -110,17 +110,12 @@ _NOT_DECIDED = ("hz", "times", "like", "times_unit", "strict")
 
 def _alike(sources: list[_columns.Columns], time: int) -> bool:
     """Whether recordings have the same columns, so that they can be packed behind one another."""
-    first = sources[0].given
-
-    def kinds(given: list[_recording.Given]) -> list[tuple]:
-        count = given[time].shape[0]
-        return [
-            (each.name, each.type, each.shape[1:], len(each.shape) > 0 and each.shape[0] == count) for each in given
-        ]
-
-    return all(
-        len(source.given) == len(first) and kinds(source.given) == kinds(first) for source in sources[1:]
-    ) and not any(each.name in ("offsets", "episode_offsets") for each in first)
+    kinds = []
+    for source in sources:
+        count = source.given[time].shape[:1] if time < len(source.given) else None
+        kinds.append([(each.name, each.type, each.shape[1:], each.shape[:1] == count) for each in source.given])
+    offsets = any(each.name in ("offsets", "episode_offsets") for each in sources[0].given)
+    return not offsets and all(each == kinds[0] for each in kinds)
 
 
 def _resampled(sources: list[_columns.Columns], time: int, options: dict[str, Any]) -> list[_Item]:

@@ -59,8 +59,8 @@ def patched(monkeypatch):
     """Runs a model on tmaops, and counts the calls of its operator."""
     compat.unpatch()
     calls = []
-    attention = compat.attention
-    monkeypatch.setattr(compat, "attention", lambda *args, **more: calls.append(1) or attention(*args, **more))
+    ops, attention = compat.ops, compat.ops.ms_deform_attn
+    monkeypatch.setattr(ops, "ms_deform_attn", lambda *args, **more: calls.append(1) or attention(*args, **more))
 
     def run_patched(model, *args):
         compat.patch(model)

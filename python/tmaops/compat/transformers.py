@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from tmaops import torch as ops
-from tmaops.compat._attention import Levels, attention, pairs
+from tmaops.compat._attention import Levels, attention, deformable_attention_core_func_v2, pairs
 from tmaops.compat._replacing import Replacements
 
 _FILES = re.compile(r"transformers\.models\.\w+\.modeling_\w+$")
@@ -70,27 +70,6 @@ def _is_like_deformable_detrs(layer: Any) -> bool:
     return code is not None and code.co_varnames[:10] == _ARGUMENTS and {"attn", "n_points"} <= set(code.co_names)
 
 
-def multi_scale_deformable_attention(
-    value: Tensor, value_spatial_shapes: Levels, sampling_locations: Tensor, attention_weights: Tensor
-) -> Tensor:
-    """The function of Mask2Former and OneFormer."""
-    return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights)
-
-
-def multi_scale_deformable_attention_v2(
-    value: Tensor,
-    value_spatial_shapes: Levels,
-    sampling_locations: Tensor,
-    attention_weights: Tensor,
-    num_points_list: list[int],
-    method: str = "default",
-) -> Tensor:
-    """The function of RT-DETRv2, D-FINE and DEIMv2: (N, Lq, M, sum of points, 2)."""
-    sampling = "nearest" if method == "discrete" else "bilinear"
-    options: dict[str, Any] = {"points_per_level": list(num_points_list), "sampling": sampling}
-    return attention(value, pairs(value_spatial_shapes), sampling_locations, attention_weights, **options)
-
-
 def torch_compilable_check(condition: object, message: object, *more: object, **options: object) -> None:
     """transformers' check, in model files that run on tmaops, but for the one that the operator makes itself.
 
@@ -104,9 +83,11 @@ def torch_compilable_check(condition: object, message: object, *more: object, **
         original(condition, message, *more, **options)
 
 
-_FUNCTIONS = {
-    function.__name__: function for function in (multi_scale_deformable_attention, multi_scale_deformable_attention_v2)
-}
+# The functions of Mask2Former and OneFormer, and of RT-DETRv2, D-FINE and DEIMv2.
+multi_scale_deformable_attention = multi_scale_deformable_attention_v2 = deformable_attention_core_func_v2
+_FUNCTIONS = dict.fromkeys(
+    ("multi_scale_deformable_attention", "multi_scale_deformable_attention_v2"), deformable_attention_core_func_v2
+)
 
 
 def _patch_module(module: ModuleType) -> bool:
