@@ -70,7 +70,7 @@ class Columns:
         self.given: list[_recording.Given] = []
         self.restore: list[Callable[[Any], Any]] = []
         self.new: Callable[[Any], Any] = _as_it_is  # of columns that the library adds
-        self.structures: dict[str, tuple[str, ...]] = {}  # arrays whose fields are columns: "imu.x"
+        self.structures: dict[str, tuple[list[str], Any]] = {}  # whose fields are columns: "imu.x"
 
     def reads(self, name: str) -> bool:
         return name in (self.time, self.group) or _recording.reads_text(name)
@@ -81,6 +81,14 @@ class Columns:
         labels = [first.setdefault(text, row) for row, text in enumerate(texts)]
         self.given.append(_recording.rows(name, len(values), missing=missing, labels=labels))
         self.restore.append(take)
+
+    def add_fields(self, name: str, fields: dict[str, Any], add: Any, join: Any, missing: Any = None) -> None:
+        """add: takes a field. join: makes structures of fields, and of numbers of those that stay, or -1. missing: rows without."""
+        self.structures[name] = list(fields), join
+        for inner, values in fields.items():
+            add(f"{name}.{inner}", values)
+        if missing is not None and missing.any():
+            self.add_rows(f"{name} is null", lambda rows: (rows < 0) | missing[rows], missing, 0)
 
     def add_array(
         self, name: str, values: Any, back: Callable[[Any], Any] = _as_it_is, kind: bytes | None = None
@@ -160,10 +168,7 @@ class Columns:
             texts = values if text else ()
             return self.add_rows(name, lambda rows: numpy.where(rows < 0, None, values[rows]), values, missing, texts)
         if values.dtype.names and values.ndim == 1:
-            self.structures[name] = values.dtype.names
-            for inner in values.dtype.names:
-                self.add(f"{name}.{inner}", values[inner])
-            return None
+            return self.add_fields(name, {inner: values[inner] for inner in values.dtype.names}, self.add, _structure)
         if values.dtype.byteorder == ">":
             values = values.astype(values.dtype.newbyteorder("<"))
         if kind == "m":  # as dates, of which the library writes those of targets in ns
@@ -188,25 +193,43 @@ class Columns:
         pandas = sys.modules["pandas"]
         dtype = values.dtype
         kind, inner = getattr(dtype, "kind", "O"), getattr(dtype, "pyarrow_dtype", dtype)
+        objects = functools.partial(values.to_numpy, object, na_value=None)
+        if type(inner).__name__ == "StructType" and inner.num_fields:
+            arrow, extension = sys.modules["pyarrow"], pandas.arrays.ArrowExtensionArray
+
+            def join(fields: dict[str, Any], at: Any) -> Any:
+                made = arrow.table({key: arrow.array(each) for key, each in fields.items()}).to_struct_array()
+                return extension(made) if at is None else extension(made).take(at, allow_fill=True)
+
+            found = zip(inner, arrow.table({"": arrow.array(values)}).flatten().columns, strict=True)
+            parts = {each.name: pandas.Series(extension(part)) for each, part in found}
+            return self.add_fields(name, parts, self.add_of_pandas, join, values.isna().to_numpy())
+        rows = objects() if isinstance(dtype, numpy.dtype) and kind == "O" else ()
+        known = [row for row in rows if row is not None]
+        if all(isinstance(row, dict) for row in known) and (keys := dict.fromkeys(key for row in known for key in row)):
+
+            def whole(fields: dict[str, Any], at: Any) -> Any:
+                columns = [pandas.Series(each).to_numpy(object, na_value=None) for each in fields.values()]
+                made = [dict(zip(fields, row, strict=True)) for row in zip(*columns, strict=True)]
+                return numpy.array(made if at is None else [None if row < 0 else made[row] for row in at], object)
+
+            given = {key: pandas.Series([(row or {}).get(key) for row in rows], dtype=object) for key in keys}
+            parts = {key: pandas.Series(pandas.array(part.to_numpy())) for key, part in given.items()}  # finds types
+            return self.add_fields(name, parts, self.add_of_pandas, whole, numpy.array([row is None for row in rows]))
         if isinstance(dtype, numpy.dtype):
-            if kind == "f" and dtype.itemsize in (4, 8):
-                return self.add_array(name, values.to_numpy())
             array = values.to_numpy()
             if kind != "O" or _stacked(array) is not None or self.reads(name) and type(array[:1].item()) in _OF_TEXT:
                 return self.add(name, array)
-        elif (
-            inner is not dtype and _stacked(values.dropna()[:1].to_numpy(object)) is not None and kind == "O"
-        ):  # of Arrow
-            self.add(name, values.to_numpy(object, na_value=None))
-            objects = self.restore.pop()
-            return self.restore.append(lambda column: pandas.array(objects(column), dtype=dtype))
+        elif kind == "O" and inner is not dtype and _stacked(values.dropna()[:1].to_numpy(object)) is not None:  # Arrow
+            self.add(name, objects())
+            made = self.restore.pop()
+            return self.restore.append(lambda column: pandas.array(made(column), dtype=dtype))
         elif kind == "M" and hasattr(inner, "unit"):
 
             def back(column: Any) -> Any:
                 made = pandas.Series(pandas.DatetimeIndex(column).tz_localize("UTC" if inner.tz else None))
-                return made.astype(
-                    str(dtype).replace(f"[{inner.unit}", f"[{numpy.datetime_data(column.dtype)[0]}")
-                ).array
+                unit = numpy.datetime_data(column.dtype)[0]
+                return made.astype(str(dtype).replace(f"[{inner.unit}", f"[{unit}")).array
 
             return self.add_array(name, values.to_numpy(dtype=f"datetime64[{inner.unit}]"), back)
         elif self.reads(name) and kind == "m":
@@ -223,36 +246,38 @@ class Columns:
             real = values.to_numpy(dtype="f4" if getattr(dtype, "itemsize", 8) == 4 else "f8", na_value=float("nan"))
             return self.add_array(name, real, lambda column: pandas.array(column, dtype=dtype))
         missing = int(values.isna().sum())
-        objects = functools.partial(values.to_numpy, object, na_value=None)
         if self.add_flags(name, objects, lambda made: pandas.array(made, dtype=dtype)):
             return None
-        sums = kind in "iu" and _recording.mode_of(name) == "sum"
-        if not missing and (sums or self.reads(name)):
-            numbers = {"i": "i8", "u": "u8", "b": "?"}.get(kind, "U")
-            whole = values.to_numpy(dtype=object).astype(numbers)
+        if not missing and (self.reads(name) or kind in "iu" and _recording.mode_of(name) == "sum"):
+            whole = objects().astype({"i": "i8", "u": "u8", "b": "?"}.get(kind, "U"))
             return self.add_array(name, whole, lambda column: pandas.array(column.tolist(), dtype=dtype))
         source, text = values.array, pandas.api.types.is_string_dtype(values) or hasattr(dtype, "categories")
-
-        def take(rows: Any) -> Any:
-            return source.take(rows, allow_fill=bool((rows < 0).any()))
-
-        self.add_rows(name, take, source, missing, values.tolist() if text else ())
+        texts = values.tolist() if text else ()
+        self.add_rows(name, lambda at: source.take(at, allow_fill=bool((at < 0).any())), source, missing, texts)
 
     def add_of_polars(self, name: str, values: Any) -> None:
         polars = sys.modules["polars"]
         dtype, missing = values.dtype, values.null_count()
         nulls = bool(missing)
+        if isinstance(dtype, polars.Struct) and dtype.fields:
+
+            def join(fields: dict[str, Any], at: Any) -> Any:
+                made = polars.DataFrame([polars.Series(inner, each) for inner, each in fields.items()]).to_struct()
+                return made if at is None else made.gather(polars.Series(at).replace(-1, None))
+
+            fields = values.struct.unnest().to_dict()
+            return self.add_fields(name, fields, self.add_of_polars, join, values.is_null().to_numpy())
         rows = _stacked(values.to_numpy()) if isinstance(dtype, (polars.List, polars.Array)) and not nulls else None
         if getattr(dtype, "scale", 0):  # a decimal with digits behind the point
             rows = values.cast(polars.Float64).to_numpy()
-
-        def flags(made: Any) -> Any:
-            return polars.Series(made.tolist(), dtype=dtype, strict=False)
-
         whole = dtype.is_integer() or dtype == polars.Boolean
         if not nulls and (dtype.is_float() or whole):
             self.add_array(name, values.to_numpy())
-        elif whole and self.add_flags(name, lambda: values.to_numpy().astype(object), flags):
+        elif whole and self.add_flags(
+            name,
+            lambda: values.to_numpy().astype(object),
+            lambda made: polars.Series(made.tolist(), dtype=dtype, strict=False),
+        ):
             pass
         elif dtype.is_float() or rows is not None:
             array = values.to_numpy() if rows is None else rows
@@ -262,15 +287,11 @@ class Columns:
             if zone := getattr(dtype, "time_zone", None):
                 self.restore[-1] = lambda it: polars.Series(it).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
         elif dtype in (polars.String, polars.Date, polars.Time) and self.reads(name) and not nulls:
-            texts = values if dtype == polars.String else values.dt.to_string("iso")
-            self.add_array(
-                name, texts.to_numpy().astype(str), lambda column: _polars_series(polars, column, dtype, False)
-            )
+            texts = (values if dtype == polars.String else values.dt.to_string("iso")).to_numpy().astype(str)
+            self.add_array(name, texts, lambda column: _polars_series(polars, column, dtype, False))
         else:
             texts = values.to_list() if dtype in (polars.String, polars.Categorical, polars.Enum) else ()
-            self.add_rows(
-                name, lambda rows: values.gather(polars.Series(rows).replace(-1, None)), values, missing, texts
-            )
+            self.add_rows(name, lambda at: values.gather(polars.Series(at).replace(-1, None)), values, missing, texts)
 
 
 _OF_OBJECTS = {float: "f8", decimal.Decimal: "f8", datetime.datetime: "M8[us]", datetime.timedelta: "m8[us]"}
@@ -290,6 +311,14 @@ def _objects(array: Any, places: int) -> Any:
     """Numbers as objects: floats, or decimals with so many digits behind the point."""
     made = [round(decimal.Decimal(each), places) for each in array] if places else array
     return sys.modules["numpy"].array(made, object)
+
+
+def _structure(fields: dict[str, Any], _: Any) -> Any:
+    kinds = [(inner, values.dtype, values.shape[1:]) for inner, values in fields.items()]
+    made = sys.modules["numpy"].empty(len(next(iter(fields.values()))), kinds)
+    for inner, values in fields.items():
+        made[inner] = values
+    return made
 
 
 def _stacked(values: Any) -> Any:
@@ -359,9 +388,7 @@ def targets_of(times: Any, like: Any) -> dict[str, Any]:
     if times is not None and like is not None:
         raise _errors.invalid_value("resample_columns: targets", "times and like", "one of hz, times and like")
     if times is not None:
-        targets = Columns()
-        targets.add("times", times)
-        return {"times": targets.given[0]}
+        return {"times": read({"times": times}).given[0]}
     other = None if like is None else read(like)
     return {} if other is None else {"like": other.given, "like_time": other.time}
 
@@ -396,6 +423,13 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
         made.name: columns.new(made.values) if made.source < 0 else columns.restore[made.source](made.values)
         for made in result.arrays
     }
+    for whole, (fields, join) in reversed(columns.structures.items()):  # those inside others first
+        own = {f"{whole}.{inner}": inner for inner in fields if f"{whole}.{inner}" in restored}
+        empty = restored.pop(f"{whole} is null", None)
+        at = None if empty is None else sys.modules["numpy"].where(empty, -1, range(len(empty)))
+        if own:
+            made = join({inner: restored[key] for key, inner in own.items()}, at)
+            restored = {whole if key in own else key: made if key in own else it for key, it in restored.items()}
     library = _frame_library(recording)
     if library == "pandas":
         pandas = sys.modules["pandas"]
@@ -408,13 +442,6 @@ def write(recording: Any, columns: Columns, result: _recording.Result) -> Any:
     if library == "polars":
         polars = sys.modules["polars"]
         return polars.DataFrame([polars.Series(name, values) for name, values in restored.items()])
-    for name, fields in reversed(columns.structures.items()):  # those inside others first
-        own = {inner: restored.pop(f"{name}.{inner}") for inner in fields if f"{name}.{inner}" in restored}
-        kinds = [(inner, values.dtype, values.shape[1:]) for inner, values in own.items()]
-        if own:
-            restored[name] = sys.modules["numpy"].empty(len(next(iter(own.values()))), kinds)
-        for inner, values in own.items():
-            restored[name][inner] = values
     return restored
 
 
@@ -452,7 +479,7 @@ def resample_columns(
         recording: a dictionary of arrays (NumPy, torch, JAX, CuPy, lists), a pandas or a polars frame. Arrays have one row
             for each timestamp and any further dimensions; others are passed on unchanged. The times are a pandas index of dates
             or with a usual name ("timestamp", "time", "t", "header.stamp", ...), else the array with such a name, else the only
-            column of datetimes.
+            column of datetimes. Fields of structs, and of dictionaries in pandas, have rules of their own, as "imu.x".
         hz: targets at this rate, from the first timestamp to the last; or
         times: the targets: an array of times, or of datetimes; or
         like: the targets are the timestamps of this recording.

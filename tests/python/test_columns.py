@@ -449,6 +449,25 @@ def test_real_numbers_of_any_frame_are_interpolated():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+def test_dictionaries_in_a_column_of_pandas_may_lack_keys_and_be_missing():
+    pandas = pytest.importorskip("pandas")
+    poses = [{"x": 0, "n": 1, 3: None}, {"x": 0.5, "n": 2}, float("nan"), {"x": 1.5, "n": 4}, {"x": 2, "n": 5, 3: 2.5}]
+    frame = pandas.DataFrame(
+        {"t": np.arange(5) * 0.1, "pose": poses, "other": [{}] * 5, "mixed": [{"x": 1.0}, 2] + [None] * 3}
+    )
+    made, report = tmaops.resample(frame, hz=20, report=True)
+    assert made["pose"].tolist()[:3] == [
+        {"x": 0, "n": 1, 3: None},
+        {"x": 0.25, "n": 1, 3: None},
+        {"x": 0.5, "n": 2, 3: None},
+    ]
+    assert made["pose"].tolist()[3:6] == [{"x": None, "n": 2, 3: None}, None, None]
+    assert made["pose"].tolist()[7:] == [{"x": 1.75, "n": 4, 3: None}, {"x": 2, "n": 5, 3: 2.5}]
+    assert made["other"].tolist() == [{}] * 9 and made["mixed"].tolist()[:3] == [{"x": 1.0}] * 2 + [2]
+    assert dict(report.modes)["pose.n"] == dict(report.modes)["other"] == "previous"
+
+
 def test_a_null_among_times_is_said():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"time": pandas.array([0, 20, None, 60], "Int64"), "x": np.arange(4.0)})

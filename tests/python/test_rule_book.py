@@ -619,7 +619,7 @@ def test_fields_of_structures_are_columns_in_a_dictionary_and_in_hdf5(tmp_path):
         imu[name] = values
     wanted = tmaops.resample({name: imu[name] for name in imu.dtype.names}, hz=7)
     made = tmaops.resample({"imu": imu}, hz=7)
-    assert list(made) == ["valid", "imu"] and made["imu"].dtype == imu.dtype
+    assert list(made) == ["imu", "valid"] and made["imu"].dtype == imu.dtype
     with h5py.File(tmp_path / "in.h5", "w") as file:
         file.create_dataset("imu", data=imu, chunks=(16,), compression="gzip")
         file.create_dataset("gps", data=imu[::4])  # a stream of its own
@@ -634,6 +634,44 @@ def test_fields_of_structures_are_columns_in_a_dictionary_and_in_hdf5(tmp_path):
         assert file["gps"].shape == file["imu"].shape
     again = dataset.resample(tmp_path / "out.h5", tmp_path / "again.h5", hz=3, workers=1)
     assert again.rows_written == 3 * 5 + 1
+
+
+@pytest.mark.filterwarnings("ignore:tmaops.resample_columns")
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("door", ["pandas", "pandas of arrow", "polars"])
+def test_fields_of_structs_of_frames_are_columns_as_in_parquet(door, empty, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    dataset = pytest.importorskip("tmaops.dataset")
+    header = [{"stamp": {"sec": 5 + i // 2, "nanosec": i % 2 * 500_000_000}, "frame_id": "a"} for i in range(ROWS)]
+    poses = [{"x": i / 3, "in": {"y": 2.0 * i, "n": i}, "label": f"s{i // 9}", "done": i == 5} for i in range(ROWS)]
+    if empty:  # frames take lists and whole numbers of a column with nulls as they are
+        poses[2] = None
+    else:
+        rest = zip(poses, turned(0).tolist(), strict=True)
+        poses = [{**pose, "quat": quat, "reward": i} for i, (pose, quat) in enumerate(rest)]
+    table = pa.table({"header": header, "pose": poses, "speed": wave(1)})
+    parquet.write_table(table, tmp_path / "in.parquet")
+    report = dataset.resample(tmp_path / "in.parquet", tmp_path / "out.parquet", hz=3, workers=1)
+    wanted = parquet.read_table(tmp_path / "out.parquet")
+    if door == "polars":
+        frame = pytest.importorskip("polars").from_arrow(table)
+        made, said = tmaops.resample(frame, hz=3, report=True)
+        assert [*made.schema.items()][:3] == [*frame.schema.items()]
+        got = made.select(frame.columns).to_dict(as_series=False)
+    else:
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(table.to_pydict())
+        if door != "pandas":
+            frame = table.to_pandas(types_mapper=pandas.ArrowDtype)
+        made, said = tmaops.resample(frame, hz=3, report=True)
+        assert made.dtypes[:3].tolist() == frame.dtypes.tolist() and list(made)[:3] == list(frame)
+        got = {name: made[name].to_numpy(object, na_value=None).tolist() for name in frame}
+        for pose in got["pose"]:
+            if not empty:
+                pose["quat"] = list(pose["quat"])
+    assert got == wanted.to_pydict() and (None in got["pose"]) == empty
+    modes = {name: mode for name, mode in said.modes if not name.endswith(" is null")}
+    assert modes == {name: mode.partition(" ")[0] for name, mode in report.columns.items()}
 
 
 @pytest.mark.parametrize("named", [True, False])
