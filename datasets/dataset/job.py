@@ -314,17 +314,19 @@ class _Claim:
         if known == self._job and not self._joins:
             raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
         if known is not None and known != self._job:
-            if self._joins or not self._alone():
+            if self._joins or ((work / "at_work").exists() and _locked(work / "at_work") is None):
                 what = "an unfinished run of another input or other options"
                 raise Refused(str(partial), what, "the same, or its removal")
             remove_tree(partial)
+        if is_local(partial):
+            work.mkdir(parents=True, exist_ok=True)
+            alone = _locked(work / "at_work")
+            for trial in partial.rglob(".*.tmp") if alone else ():  # of runs that have ended
+                remove_tree(trial)
+            self._lock = alone or open(work / "at_work", "a")
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
         if known != self._job:
             write_whole(note, self._job)  # another shard may do the same
-        if is_local(partial):
-            for trial in partial.rglob(".*.tmp") if self._alone() else ():
-                remove_tree(trial)
-            self._lock = open(work / "at_work", "w")
-            fcntl.flock(self._lock, fcntl.LOCK_SH)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -332,11 +334,6 @@ class _Claim:
             self._lock.close()
         if isinstance(error, Refused) and not isinstance(error, Lost) and not self._joins and self._partial.exists():
             remove_tree(self._partial)
-
-    def _alone(self) -> bool:
-        """Whether no run is at work there."""
-        path = self._partial / WORK / "at_work"
-        return not path.exists() or _locked(path) is not None
 
 
 def _locked(path: Path) -> Any:

@@ -18,7 +18,7 @@ import pytest
 import tmaops.dataset
 from lerobot_test import data_of, digests
 from stopped import hold, run_and_stop, wait_for_files
-from tmaops.dataset import Refused, example
+from tmaops.dataset import Refused, example, job
 
 COMMAND = [sys.executable, "-c", "import sys; from tmaops.dataset.cli import main; sys.exit(main())"]
 
@@ -381,3 +381,24 @@ def test_a_rate_of_episodes_without_times_is_refused_beside_times(tmp_path):
     for ending in ("parquet", "h5", "zarr"):
         with pytest.raises(tmaops.dataset.Refused, match="input_hz: got 50; .* every episode has timestamps"):
             tmaops.dataset.resample(tmp_path / f"in.{ending}", tmp_path / "out", hz=2, input_hz=50, workers=1)
+
+
+def test_shards_that_begin_together_leave_each_others_files_alone(tmp_path, monkeypatch):
+    """One noted its options before it held its lock, and the other took the half-written note for one of a run that had ended."""
+    write = job.write_whole
+
+    def meanwhile(path, text):
+        monkeypatch.setattr(job, "write_whole", write)
+        half = path.with_name(f".{path.name}.1.tmp")
+        half.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(text)
+        with job._Claim(tmp_path / "out.partial", text, True):
+            assert half.exists()
+        half.rename(path)
+
+    monkeypatch.setattr(job, "write_whole", meanwhile)
+    with job._Claim(tmp_path / "out.partial", "{}", True):
+        assert (tmp_path / "out.partial" / job.WORK / "job.json").read_text() == "{}"
+    (tmp_path / "out.partial" / job.WORK / ".left.1.tmp").touch()
+    with job._Claim(tmp_path / "out.partial", "{}", True):  # alone: what a run left goes
+        assert not list(tmp_path.rglob("*.tmp"))
