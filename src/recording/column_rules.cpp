@@ -29,18 +29,18 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 /// A word for a quaternion or a position. `certain`: it has no other meaning, so the values need not be checked. In the
-/// lists those stand before the bar.
+/// lists those stand before the colon, which no word has.
 struct Word {
   std::string word;
   bool certain = false;
 };
-const std::string kQuaternionWords = " quat quaternion quaternions quats | q orientation rotation rot ori attitude ";
-const std::string kPositionWords = " position positions pos translation trans | p t ";
+const std::string kQuaternionWords = " quat quaternion quaternions quats : q orientation rotation rot ori attitude ";
+const std::string kPositionWords = " position positions pos translation trans : p t ";
 constexpr std::size_t kLongestFrame = 3;  // "RS" in q_RS_w, "R" in p_RS_R_x
 
 std::optional<Word> find_word(const std::string& known, const std::string& text) {
   const std::size_t at = known.find(" " + text + " ");
-  return at == std::string::npos ? std::nullopt : std::optional(Word{text, at < known.find('|')});
+  return at == std::string::npos ? std::nullopt : std::optional(Word{text, at < known.find(':')});
 }
 
 /// The last known word, when only names of frames follow it.

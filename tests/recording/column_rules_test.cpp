@@ -93,6 +93,7 @@ TEST(ColumnRules, arrays_of_four_channels_are_quaternions_by_their_words) {
     EXPECT_EQ(quaternions({column(name, {0, 0.6, 0.8, 3, 0, 0, 0, 5}, 4)}).size(), 0u) << name;
   }
   EXPECT_TRUE(quaternions({column("orientation", {0, 0, 1}, 3)}).empty());
+  for (const char* name : {"a | b", "a : b"}) EXPECT_TRUE(quaternions({column(name, {5, 0, 0, 0}, 4)}).empty()) << name;
 }
 
 TEST(ColumnRules, the_name_of_an_array_may_end_with_the_order_of_its_numbers) {
