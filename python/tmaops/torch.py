@@ -824,7 +824,7 @@ class Linear(torch.nn.Module):
         return chosen(layer(input))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        for name in {"weight", "bias"} & {key.removeprefix(prefix) for key in state_dict}:
+        for name in [name for name in ("weight", "bias") if prefix + name in state_dict]:
             state_dict[f"{prefix}linear.{name}"] = state_dict.pop(prefix + name)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
