@@ -307,23 +307,24 @@ class _Claim:
         self._lock = None
 
     def __enter__(self) -> "_Claim":
-        partial, work, note = self._partial, self._partial / WORK, self._partial / WORK / "job.json"
+        partial, work = self._partial, self._partial / WORK
+        note, lock = work / "job.json", work / "at_work"
         known = note.read_text(encoding="utf-8") if note.is_file() else None
         if is_local(partial) and partial.exists() and not work.is_dir():
             raise Refused(str(partial), "a path that is no unfinished run", "its removal, or another output")
         if known == self._job and not self._joins:
             raise Refused(str(partial), "an unfinished run", "--resume to go on with it, or its removal")
         if known is not None and known != self._job:
-            if self._joins or ((work / "at_work").exists() and _locked(work / "at_work") is None):
+            if self._joins or (lock.exists() and _locked(lock) is None):
                 what = "an unfinished run of another input or other options"
                 raise Refused(str(partial), what, "the same, or its removal")
             remove_tree(partial)
         if is_local(partial):
             work.mkdir(parents=True, exist_ok=True)
-            alone = _locked(work / "at_work")
+            alone = _locked(lock)
             for trial in partial.rglob(".*.tmp") if alone else ():  # of runs that have ended
                 remove_tree(trial)
-            self._lock = alone or open(work / "at_work", "a")
+            self._lock = alone or open(lock, "a")
             fcntl.flock(self._lock, fcntl.LOCK_SH)
         if known != self._job:
             write_whole(note, self._job)  # another shard may do the same
