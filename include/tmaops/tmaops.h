@@ -395,9 +395,9 @@ typedef struct tmaops_recording_column {
   const char* name;
   /// Element type as numpy writes it: "<f2" "<f4" "<f8" "|i1" "<i2" "<i4" "<i8" "|u1" "<u2" "<u4" "<u8" "|b1" "<M8[s]"
   /// (ms, us, ns) "<U12" "|S12"; "bf16"; "utf8", text of one dimension; or "rows", elements of any other type, which
-  /// the caller keeps: in a result stands the number of the row to take, or -1 for none, as int64. The data may be
-  /// null, or has for each row the number of the first one with an equal element, as text has them: it may tell signals
-  /// apart.
+  /// the caller keeps: in a result stands the number of the row to take, or -1 for none, as int64. Their data is
+  /// null, or int64: for each row the number of the first row with an equal element. Give these of rows of text, which
+  /// may be names of signals.
   const char* type;
   const void* data;      // row-major, on the host
   const int64_t* shape;  // its first extent is the number of rows

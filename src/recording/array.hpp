@@ -15,7 +15,7 @@ namespace tmaops::recording {
 
 /// Kinds of elements. Only reals have a value between two samples. A `time` is numpy's datetime64: an int64 count of
 /// its unit since 1970, where the smallest int64 (NaT) is no time. A `row` stands for an element of any other type,
-/// which its owner keeps: the int64 number of its row, or of one with an equal element, or -1 for none.
+/// which its owner keeps: the int64 number of its row, of an earlier row with an equal element, or -1 for none.
 enum class ElementKind : std::uint8_t { real, integer, boolean, text, time, row };
 
 /// Element type in numpy's notation. numpy has no bfloat16. An array of it is stored as <u2 under a name that ends in

@@ -312,7 +312,7 @@ std::vector<Array> output_columns(const Recording& recording, const ModePlan& pl
       const ElementType& type = made[channel.column].type;
       const std::int64_t width = recording.columns[channel.column].width();
       for (std::size_t e = 0; type.kind != ElementKind::real && e + 1 < selection.offsets.size(); ++e) {
-        double total = 0, stored = 0;  // sums carry the part of a number to the next target: their total stays whole
+        double total = 0, stored = 0;  // a sum leaves its fraction to the next target, so that no part is lost
         for (std::int64_t i = selection.offsets[e]; i < selection.offsets[e + 1]; ++i) {
           double value = table.values[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)] * table.stride + at)];
           if (std::isnan(value)) value = 0;
